@@ -72,7 +72,7 @@ def chosen(notebooks: Sequence[Path], lesson: str | None) -> list[Path]:
 
 
 def copy(notebooks: Sequence[Path], folder: Path, *, fresh: bool = False) -> list[tuple[Path, str]]:
-    """Copy notebooks into a folder; tell of each where it is, and "new", "fresh" or "yours" (there, not touched)."""
+    """Copy notebooks into a folder. For each: where it is, and "new", "same" (as published), "yours" or "fresh"."""
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{folder} is a file. Name a folder for the notebooks.")
     try:
@@ -83,19 +83,29 @@ def copy(notebooks: Sequence[Path], folder: Path, *, fresh: bool = False) -> lis
 
 
 def _copy_one(notebook: Path, folder: Path, fresh: bool) -> tuple[Path, str]:
-    names = [notebook.name]
-    if fresh:
-        names += [f"{notebook.stem}_fresh{n or ''}.ipynb" for n in ("", *range(2, 1000))]
-    for number, name in enumerate(names):
-        target = folder / name
-        try:
-            # "x": if the file is there, this fails. Nothing that exists is ever opened for writing.
-            with target.open("xb") as file:
-                file.write(notebook.read_bytes())
-            return target, "fresh" if number else "new"
-        except FileExistsError:
-            continue
-    return folder / names[0], "yours"
+    content = notebook.read_bytes()
+    target = folder / notebook.name
+    if _write_new(target, content):
+        return target, "new"
+    if target.read_bytes() == content:
+        return target, "same"
+    if not fresh:
+        return target, "yours"
+    for number in ("", *range(2, 1000)):
+        clean = folder / f"{notebook.stem}_fresh{number}.ipynb"
+        if _write_new(clean, content):
+            return clean, "fresh"
+    raise Refused(f"{folder} holds a thousand clean copies of {notebook.name}. Delete some.")
+
+
+def _write_new(path: Path, content: bytes) -> bool:
+    """Write a file that is not there yet. What exists is never opened for writing."""
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        return False
+    return True
 
 
 def lab_command(folder: Path, first: str, *, browser: bool, rest: Sequence[str]) -> list[str]:
@@ -134,16 +144,12 @@ def run_lab(args: argparse.Namespace, rest: Sequence[str]) -> int:
     lessons = published(args.lang)
     opened = chosen(lessons, args.lesson)[0]
     folder = args.folder.expanduser().resolve()
-    places = {source.name: (place, what) for source, (place, what) in zip(lessons, copy(lessons, folder), strict=True)}
-    place, what = (
-        copy([opened], folder, fresh=True)[0]
-        if args.fresh and places[opened.name][1] == "yours"
-        else places[opened.name]
-    )
-    kept = sum(1 for _, state in places.values() if state == "yours")
-    print(
-        f"Lessons: {folder}" + (f" ({kept} of {len(places)} were there already and were not touched)" if kept else "")
-    )
+    copies = copy(lessons, folder)
+    place, what = copies[lessons.index(opened)]
+    if what == "yours" and args.fresh:
+        place, what = copy([opened], folder, fresh=True)[0]
+    kept = sum(state == "yours" for _, state in copies)
+    print(f"Lessons: {folder}" + (f" ({kept} with your work in them, not touched)" if kept else ""))
     print(f"Opening: {place.name}" + (" (a clean copy; yours stays as it is)" if what == "fresh" else ""), flush=True)
     command = lab_command(folder, place.name, browser=not args.no_browser, rest=rest)
     if "--allow-root" in command and "--allow-root" not in rest:
@@ -159,7 +165,12 @@ def run_lab(args: argparse.Namespace, rest: Sequence[str]) -> int:
 
 def run_notebooks(args: argparse.Namespace) -> int:
     folder = args.folder.expanduser()
-    said = {"new": "copied", "fresh": "a clean copy, yours stays", "yours": "was there, not touched"}
+    said = {
+        "new": "copied",
+        "same": "was there, as published",
+        "yours": "has your work in it, not touched (--fresh writes a clean copy beside it)",
+        "fresh": "a clean copy; yours stays as it is",
+    }
     for place, what in copy(chosen(published(args.lang), args.lesson), folder, fresh=args.fresh):
         print(f"{place}: {said[what]}")
     return 0
@@ -210,10 +221,11 @@ def parser() -> argparse.ArgumentParser:
             help=f"the folder (default: ./{FOLDER})",
         )
         command.add_argument("--lang", default="en", help="language of the lessons (default: en)")
-        command.add_argument("--lesson", metavar="NN", help="one lesson only, by the beginning of its name, such as 02")
         command.add_argument(
             "--fresh", action="store_true", help="where a lesson is there already, write a clean copy under a new name"
         )
+    lab.add_argument("--lesson", metavar="NN", help="open this lesson, by the beginning of its name, such as 02")
+    notebooks.add_argument("--lesson", metavar="NN", help="this lesson only, by the beginning of its name, such as 02")
     lab.epilog = "What follows -- goes to JupyterLab: agentlab lab -- --port 9000"
 
     doctor = commands.add_parser(
