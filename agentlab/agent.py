@@ -1,0 +1,169 @@
+"""An agent: a model, tools, and guards around a loop. Everything that it does is a run, and a run is a value."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from . import loop
+from .asking import Ask as AskPerson
+from .asking import answered, ask_person
+from .ladder import climb, nested
+from .loop import Act, Guard, Model, Run, guarded
+from .perform import Ledger, perform
+from .records import Ask, Entry, Reply
+from .tools import Toolbox
+
+BEAT = 0.25  # seconds. While a kernel's loop sleeps it does not notice the Stop button; this wakes it
+
+
+class Agent:
+    """`Agent(model, tools)` has every guard of the ladder; `guards=climb("cap")` has the first two.
+
+    Args:
+        model: what `models.scripted` or `models.openai` return, or any `async (ask) -> Reply`.
+        tools: typed functions, or what `tool` made of them.
+        guards: policy around each action; those of the ladder are put into nesting order.
+        width: how many calls of one turn run at a time (1 for a cleaner trace: E4).
+        ask: who rules on a held call: `(run, call) -> Ruling | bool | None`, sync or async. By default a card in a notebook,
+            a prompt in an interactive terminal, and a refusal where nobody is.
+        system: a standing instruction, sent first.
+
+    Raises TypeError or ValueError, with what to write instead, when one of them is of the wrong kind.
+    """
+
+    def __init__(
+        self, model: Model, tools: Iterable[Any] | Mapping[str, Any] = (), guards: Sequence[Guard] | None = None,
+        width: int = 8, ask: AskPerson | None = None, system: str = "",
+    ) -> None:
+        if not callable(model):
+            hint = f"models.openai({model!r})" if isinstance(model, str) else "models.scripted([…]) or models.openai(…)"
+            raise TypeError(f"The model must be something that can be asked, not {type(model).__name__}. Write {hint}.")
+        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+            raise ValueError(f"width={width!r}: give a whole number of at least 1 (how many calls of a turn run at a time).")
+        if callable(tools) and not isinstance(tools, Mapping):
+            raise TypeError("tools must be a list: write tools=[…] around it.")
+        self.model, self.width, self.ask, self.system = model, width, ask or ask_person, system
+        self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        self.guards = nested([_checked(guard) for guard in (climb() if guards is None else guards)])
+        self.ledger = Ledger()
+        self.last: Run | None = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(type(guard).__name__ for guard in self.guards) or "none"
+        return f"<Agent: tools {', '.join(self.tools) or 'none'}; guards {names}; width {self.width}>"
+
+    @property
+    def act(self) -> Act:
+        """What carries out one action, guards and all."""
+        return guarded(perform(self.model, self.tools, self.ledger), self.guards)
+
+    def begin(self, question_or_run: str | Run) -> Run:
+        """The run to go on with: a new one for a question, the same for a run."""
+        return question_or_run if isinstance(question_or_run, Run) else Run.start(question_or_run, self.system)
+
+    async def steps(self, question_or_run: str | Run) -> AsyncIterator[Run]:
+        """Yield the run after every step. Ends when the run is finished, or waits for a person.
+
+        A step is one request to the model, or all calls of one turn together. Interrupted, the run stands at `last`."""
+        run = self.last = self.begin(question_or_run)
+        alone = {name for name, tool in self.tools.items() if tool.alone}
+        async with _beating():
+            async for run in loop.steps(run, self.act, self.width, alone, self._keep):
+                yield run
+
+    def _keep(self, run: Run) -> None:
+        self.last = run
+
+    async def run(self, question_or_run: str | Run) -> Run:
+        """Run to the end, asking a person where a call is held. Comes back as `waiting` when nobody could be asked yet:
+        `await agent.run(agent.last)` goes on from there."""
+        run = self.last = self.begin(question_or_run)
+        while True:
+            async for run in self.steps(run):
+                pass
+            if run.status != "waiting":
+                return run
+            before = run
+            async with _beating():
+                for call in run.held:
+                    ruling = await answered(self.ask, run, call, self.tools.get(call.name))
+                    run = self.last = run if ruling is None else run.plus(ruling)
+            if len(run) == len(before) or not run.todo:
+                return run
+
+    def run_sync(self, question_or_run: str | Run) -> Run:
+        """`run` for scripts. Inside a running event loop (a notebook) it raises RuntimeError and says what to write."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(question_or_run))
+        raise RuntimeError("An event loop is running already, as it does in a notebook. Write: run = await agent.run(…)")
+
+    def request(self, run: Run) -> dict[str, Any] | None:
+        """What would be sent to the model next, as the guards shape it; None when nothing would (calls are open, the run
+        waits for a person, or it is finished). Nothing is sent."""
+        while (todo := run.todo) and isinstance(todo[0], Ask):
+            seen: list[Ask] = []
+            asking = guarded(_Recorder(self.tools, seen), self.guards)(run, todo[0])
+            try:
+                asking.send(None)  # type: ignore[attr-defined]  # an Act is a coroutine function; nothing in it suspends
+            except StopIteration as ended:
+                if seen:
+                    return {"messages": list(seen[0].messages), "tools": list(seen[0].tools or ())}
+                run = run.plus(ended.value)
+            else:
+                asking.close()  # type: ignore[attr-defined]  # a guard waits for something: show the request as it stands
+                return {"messages": list(todo[0].messages), "tools": list(self.tools.offered())}
+        return None
+
+
+class _Recorder:
+    """An act that asks nobody: it keeps the request."""
+
+    def __init__(self, tools: Toolbox, seen: list[Ask]) -> None:
+        self.equip, self.seen = perform(_nobody, tools).equip, seen
+
+    async def __call__(self, run: Run, action: Any) -> Entry:
+        self.seen.append(self.equip(action))  # type: ignore[arg-type]  # only requests come here
+        return Reply("(not sent)")
+
+
+async def _nobody(ask: Ask) -> Reply:
+    raise AssertionError("a request that is only looked at is not sent")
+
+
+def _checked(guard: Any) -> Guard:
+    if isinstance(guard, type):
+        raise TypeError(f"guards must be guards, not classes: write {guard.__name__}() instead of {guard.__name__}.")
+    if not callable(guard):
+        raise TypeError(f"{guard!r:.60} is no guard. A guard is `async (run, action, act) -> entry`; the ready ones: climb().")
+    call = guard if inspect.isroutine(guard) else getattr(guard, "__call__")  # noqa: B004 - the bound method is wanted
+    if not inspect.iscoroutinefunction(getattr(guard, "func", call)):
+        raise TypeError(f"Guard {guard!r:.60} is not async. Write `async def …(run, action, act)` and `return await act(run, action)`.")
+    try:
+        inspect.signature(guard).bind(None, None, None)
+    except TypeError:
+        raise TypeError(f"Guard {guard!r:.60} must take three arguments: (run, action, act).") from None
+    return guard  # type: ignore[no-any-return]  # it was found to be one
+
+
+@asynccontextmanager
+async def _beating() -> AsyncIterator[None]:
+    """Keep the event loop waking up, so that an interrupt is noticed at once and not after ten seconds."""
+    running = asyncio.get_running_loop()
+    handle: asyncio.TimerHandle | None = None
+
+    def beat() -> None:
+        nonlocal handle
+        handle = running.call_later(BEAT, beat)
+
+    beat()
+    try:
+        yield
+    finally:
+        if handle is not None:
+            handle.cancel()

@@ -1,0 +1,72 @@
+"""Who is asked before a dangerous call: a card in a notebook, a prompt in a terminal, nobody in a headless run (I1)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from .loop import Run
+from .records import Call, Ruling
+from .tools import Tool, in_thread
+
+Ask = Callable[..., Any]
+NOBODY = "nobody is here to approve it (no notebook with a person at it, and no interactive terminal)"
+
+
+async def ask_person(run: Run, call: Call, tool: Tool | None) -> Ruling | None:
+    """The default of `Agent(ask=…)`. None when the person cannot be reached yet: the run then comes back as waiting."""
+    where = place()
+    if where == "notebook":
+        from .widgets.approve import ask as ask_in_notebook
+
+        return await ask_in_notebook(run, call, tool)
+    if where == "terminal":
+        return await in_thread(lambda: prompt(call))  # type: ignore[no-any-return]  # in_thread returns what prompt does
+    return call.ruled(False, NOBODY)
+
+
+def place() -> str:
+    """notebook, terminal or nowhere: where a person could answer now."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    kernel = getattr(shell, "kernel", None)
+    if kernel is not None:
+        attended = sys.platform == "emscripten" or bool(getattr(kernel, "_allow_stdin", False))  # False under papermill
+        return "notebook" if attended else "nowhere"
+    try:
+        return "terminal" if sys.stdin.isatty() and sys.stdout.isatty() else "nowhere"
+    except (AttributeError, ValueError, OSError):
+        return "nowhere"
+
+
+def prompt(call: Call, read: Callable[[str], str] = input) -> Ruling:
+    """Ask on the terminal. Anything but a yes is a no."""
+    shown = f"\nThe agent wants to run {call.name} with\n  {visible(call.arguments)}\nRun it? [y/N, or a reason to refuse] "
+    try:
+        said = read(shown).strip()
+    except (EOFError, KeyboardInterrupt):
+        said = ""
+    if said.casefold() in ("y", "yes"):
+        return call.ruled(True)
+    return call.ruled(False, "" if said.casefold() in ("", "n", "no") else said)
+
+
+def visible(text: str) -> str:
+    """`text` with control and direction characters written out, so that what is shown is what would run."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else f"\\u{ord(sign):04x}" for sign in text)
+
+
+async def answered(ask: Ask, run: Run, call: Call, tool: Tool | None) -> Ruling | None:
+    """What `ask` says of the call, whatever form it takes: a Ruling, True or False, or None for "not yet"."""
+    try:
+        said = ask(run, call, tool) if ask is ask_person else ask(run, call)
+        if isinstance(said, Awaitable):
+            said = await said
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    if said is None or isinstance(said, Ruling):
+        return said
+    if isinstance(said, bool):
+        return call.ruled(said)
+    raise TypeError(f"ask=… returned {said!r:.80}. Return True or False, a Ruling (call.ruled(False, \"why\")), or None to wait.")

@@ -1,0 +1,259 @@
+"""The guardrails of the ladder, one small frozen value each, in the order taught.
+
+A guard is `async (run, action, act) -> entry`. It passes the action on, changes it, changes what comes out, answers instead,
+or holds. It has no memory of its own: it reads the log, back to the last question. The one-line docstring of each is its row
+in the README.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .arguments import BadArguments, canonical
+from .loop import SECONDS_TO_LET_GO, Act, Run
+from .records import Action, Ask, Call, Entry, Held, Note, Reply, Result, Stop
+from .tools import ToolError, UnknownTool
+from .truncation import shorten
+from .validation import checked
+
+
+@dataclass(frozen=True)
+class Isolate:
+    """A failed call becomes a result that says what happened and what to do; a model out of reach ends the run politely."""
+
+    # C1-C5. Nothing that a tool does may leave the loop: SystemExit and a cancellation of its own are failures like others.
+    async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        try:
+            entry = await act(run, action)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if isinstance(action, Ask) or task is None or task.cancelling():
+                raise
+            return self._failed(action, error)
+        except BaseException as error:
+            if isinstance(action, Call):
+                return self._failed(action, error)
+            if not isinstance(error, Exception):
+                raise
+            why = f"the model could not be asked ({_words(error)})"
+            return Stop("failed", why, (Note("Isolate", why),))
+        if isinstance(entry, Reply) and not entry.calls and not entry.text.strip():
+            limit = "it ran into its output limit" if entry.finish in ("length", "max_tokens") else "no text and no call"
+            why = f"the model sent an empty reply ({limit})"
+            return Stop("failed" if isinstance(action, Ask) and action.last else "stuck", why, (Note("Isolate", why),))
+        return entry
+
+    def _failed(self, call: Call, error: BaseException) -> Result:
+        if isinstance(error, UnknownTool | BadArguments):
+            text = str(error)
+        elif isinstance(error, asyncio.CancelledError):
+            text = f"{call.name} was cancelled from inside. Try it again once, or go on without it."
+        else:
+            others = "" if call.tools is None else _others(call)
+            text = f"{call.name} failed: {_words(error)}. Change the arguments, or go on without it{others}."
+        return Result(call.id, text, error=True, notes=(Note("Isolate", type(error).__name__),))
+
+
+def _words(error: BaseException) -> str:
+    """Type and message of an error, whatever its own __str__ does."""
+    try:
+        said = str(error).strip().rstrip(".")
+    except Exception:
+        said = "its message cannot be read"
+    if isinstance(error, ToolError):
+        return said
+    return f"{type(error).__name__}: {said}" if said else f"{type(error).__name__}, without a message"
+
+
+def _others(call: Call) -> str:
+    """Harmless tools besides the one called: told to take another, a small model took any, writes too (see D3's evidence)."""
+    names = [name for name, tool in (call.tools or {}).items() if name != call.name and not tool.dangerous]
+    return f", or use another tool ({', '.join(names)})" if names else ""
+
+
+@dataclass(frozen=True)
+class Cap:
+    """After so many requests the model is asked once more, without tools, for its best answer."""
+
+    requests: int = 8  # D1, D2; D7: about 1.5 times the 99th percentile of what your jobs need
+
+    def __post_init__(self) -> None:
+        _at_least("Cap", "requests", self.requests, 1)
+
+    async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        if isinstance(action, Ask) and not action.last and run.requests >= self.requests:
+            why = f"the cap of {self.requests} request{'s' * (self.requests != 1)} is reached"
+            return Stop("capped", why, (Note("Cap", why),))
+        return await act(run, action)
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """The same call with the same arguments runs only so often; who goes round in circles is stopped."""
+
+    limit: int = 2  # D3: how often an equal call may run between two questions
+    period: int = 8  # D4: the longest circle of calls that is named as one
+
+    def __post_init__(self) -> None:
+        _at_least("Repeats", "limit", self.limit, 1)
+        _at_least("Repeats", "period", self.period, 1)
+
+    async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        if isinstance(action, Ask):
+            last = run.turns(2)
+            if not action.last and len(last) == 2 and all(_all_refused(run, reply) for reply in last):
+                why = f"two turns in a row held nothing but repeated calls ({self._circle(run)})"
+                return Stop("stuck", why, (Note("Repeats", why),))
+            return await act(run, action)
+        turns, sibling = run.earlier(action)
+        if action.tool is not None and action.tool.repeatable:
+            return await act(run, action)
+        if sibling is not None:
+            text = f"Not run a second time: this call is the same as {sibling} in this turn. Its result stands there."
+            return Result(action.id, text, error=True, notes=(Note("Repeats", f"same call as {sibling}"),))
+        if len(turns) < self.limit:
+            return await act(run, action)
+        shown = f"{action.name}({_short(canonical(action.arguments), 200)})"
+        when = f"turn{'s' * (len(turns) > 1)} {', '.join(map(str, turns))}"
+        text = (
+            f"Repeated call blocked: {shown} was not run. You made this exact call in {when} already; its result stands above. "
+            f"To be exact: {self._circle(run)}. Your next reply must not make it again: answer from the results that you have, "
+            f"or change the arguments{_others(action)}."
+        )
+        return Result(action.id, text, error=True, notes=(Note("Repeats", f"{shown}: asked for in {when} already"),))
+
+    def _circle(self, run: Run) -> str:
+        """The evidence: the shortest circle that the last turns went round, at least twice."""
+        turns = [tuple(sorted(call.digest for call in reply.calls)) for reply in run.turns(3 * self.period)]
+        replies = run.turns(3 * self.period)
+        for length in range(1, self.period + 1):
+            if len(turns) >= 2 * length and turns[-length:] == turns[-2 * length : -length]:
+                rounds = 2
+                while len(turns) >= (rounds + 1) * length and turns[-(rounds + 1) * length : -rounds * length] == turns[-length:]:
+                    rounds += 1
+                names = " -> ".join(" + ".join(call.name for call in reply.calls) for reply in replies[-length:])
+                return f"the last turns go in a circle of {length}: {_short(names, 200)}, {rounds} times round"
+        return "the last turns repeat what was done before"
+
+
+def _all_refused(run: Run, reply: Reply) -> bool:
+    results = [run.result(call.id) for call in reply.calls]
+    return bool(results) and all(r is not None and any(note.guard == "Repeats" for note in r.notes) for r in results)
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """A long result is cut before it is sent, says how much is shown of how much, and how to get more; the log keeps it all."""
+
+    chars: int = 2_000  # F1, F2, F5: what the model is sent of one result, notice included
+
+    def __post_init__(self) -> None:
+        _at_least("Truncate", "chars", self.chars, 1)
+
+    async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        entry = await act(run, action)
+        if not isinstance(entry, Result) or len(entry.text) <= self.chars or not isinstance(action, Call):
+            return entry
+        text, why = shorten(entry.text, self.chars, action)
+        return replace(entry, text=text, full=entry.full or entry.text, notes=(*entry.notes, Note("Truncate", why)))
+
+
+@dataclass(frozen=True)
+class Validate:
+    """Arguments are checked against the tool's JSON Schema before it runs; "10" for 10 is mended, nothing else is guessed."""
+
+    # H1, H2: shape here, business rules inside the tool. What is wrong goes back to the model as a task.
+    async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        if isinstance(action, Ask) or action.tool is None or action.cut:
+            return await act(run, action)
+        try:
+            arguments = checked(action.args, action.tool)
+        except BadArguments as error:
+            return Result(action.id, str(error), error=True, notes=(Note("Validate", str(error)[:200]),))
+        mended = canonical(arguments) != canonical(action.arguments)
+        return await act(run, replace(action, arguments=arguments) if mended else action)
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """A call that takes too long is left, and the model is told that its outcome is unknown."""
+
+    seconds: float = 30.0  # C6; a tool's own timeout goes before it
+
+    def __post_init__(self) -> None:
+        if isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float) or not self.seconds > 0:
+            raise ValueError(f"Timeout(seconds={self.seconds!r}): give seconds above 0, for example Timeout(30).")
+
+    async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        if isinstance(action, Ask):
+            return await act(run, action)
+        limit = (action.tool.timeout if action.tool else None) or self.seconds
+        task = asyncio.ensure_future(act(run, action))
+        try:
+            await asyncio.wait([task], timeout=limit)
+        except asyncio.CancelledError:
+            await _let_go(task)
+            raise
+        if task.done():
+            return task.result()
+        await _let_go(task)
+        text = (
+            f"{action.name} gave no result within {limit:g} s and was left. The outcome is unknown: it may still finish, or have "
+            f"finished. Check before you repeat it; ask for less if you do."
+        )
+        return Result(action.id, text, error=True, seconds=limit, notes=(Note("Timeout", f"no result within {limit:g} s, outcome unknown"),))
+
+
+async def _let_go(task: asyncio.Future[Entry]) -> None:
+    """Cancel an async tool and wait a moment for it to end. A thread cannot be killed: it runs on, and nobody waits for it."""
+    task.cancel()
+    await asyncio.wait([task], timeout=SECONDS_TO_LET_GO)
+    if task.done() and not task.cancelled():
+        task.exception()
+
+
+@dataclass(frozen=True)
+class Approve:
+    """A call of a tool marked dangerous waits until a person has ruled on exactly this call."""
+
+    # I1, I2: bound to id and argument digest; yes, no with a reason, or other arguments. No answer is not a yes.
+    async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        if isinstance(action, Ask) or action.tool is None or not action.tool.dangerous:
+            return await act(run, action)
+        asked = run.call(action.id) or action
+        ruling = run.ruling(action.id)
+        if ruling is None or ruling.digest not in ("", asked.digest):
+            why = "" if ruling is None else "the ruling was for other arguments"
+            return Held(action.id, asked.digest, why, (Note("Approve", f"{action.name} is marked dangerous"),))
+        if ruling.expired:
+            return self._not_run(action, "nobody answered in time. That is not a refusal: ask the person whether to try again")
+        if not ruling.ok:
+            reason = f" Reason: {ruling.why.rstrip('.')}." if ruling.why.strip() else ""
+            return self._not_run(action, f"a person refused this call.{reason} Do not repeat it; say what was refused, or find another way")
+        if ruling.arguments is None:
+            return await act(run, action)
+        try:
+            edited = checked(replace(action, arguments=ruling.arguments).args, action.tool)
+        except BadArguments as error:
+            return Held(action.id, asked.digest, f"the edited arguments do not fit: {error}", (Note("Approve", "edited arguments do not fit"),))
+        entry = await act(run, replace(action, arguments=edited))
+        told = f"A person changed the arguments from {_short(asked.arguments, 500)} to {_short(edited, 500)}."
+        if not isinstance(entry, Result):
+            return entry
+        return replace(entry, text=f"{told} {entry.text}", notes=(*entry.notes, Note("Approve", told)))
+
+    def _not_run(self, call: Call, why: str) -> Result:
+        return Result(call.id, f"{call.name} was not run: {why}.", error=True, notes=(Note("Approve", why.split(".")[0]),))
+
+
+def _short(text: str, chars: int) -> str:
+    return text if len(text) <= chars else text[:chars] + "…"
+
+
+def _at_least(guard: str, name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{guard}({name}={value!r}): give a whole number of at least {least}.")

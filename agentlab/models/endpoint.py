@@ -1,0 +1,117 @@
+"""A model behind any OpenAI-compatible endpoint, by chat completions: the common denominator.
+
+The request goes out as a raw body: the SDK's typed method checks every message of every request against its types, 0.2 ms each,
+which at 200 turns is most of what a hand-written loop costs. A raw body is the same on the wire and is not walked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..records import Ask, Reply
+from ..wire import ModelError, reply_from
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+LAB_HOST = "lab.invalid"  # the base URL of lessons: a name that no network resolves
+TURN = "x-agentlab-turn"  # tells the scripted transport how many replies the run has; sent to no other endpoint
+
+
+class openai:  # used as a function; a class, so that its repr can leave out the key
+    """`models.openai("model-name")`, or with an `AsyncOpenAI` client of your own.
+
+    The name comes from `OPENAI_MODEL` where it is not given; key and address from `OPENAI_API_KEY` and `OPENAI_BASE_URL`, as
+    the SDK reads them. Retries belong to the SDK (`max_retries`). `options` go into each request as they are (temperature …).
+    Raises ValueError without a model name; `ModelError`, without the key in it, when the endpoint cannot be asked.
+    """
+
+    def __init__(self, model: str | None = None, client: AsyncOpenAI | None = None, **options: Any) -> None:
+        if client is not None and not hasattr(client, "post"):
+            raise TypeError(f"client must be an AsyncOpenAI client, not {type(client).__name__}.")
+        if client is not None and type(client).__name__ == "OpenAI":
+            raise TypeError("client is a sync OpenAI client. Write AsyncOpenAI(…): the loop runs calls together.")
+        name = model or os.environ.get("OPENAI_MODEL") or ("scripted" if client is not None and _is_lab(client) else None)
+        if not name:
+            raise ValueError('No model name. Write models.openai("the-name"), or set OPENAI_MODEL. Your endpoint lists its names at /models.')
+        self.name, self.options, self._client = name, options, client
+
+    def __repr__(self) -> str:
+        return f"<models.openai {self.name!r}>"
+
+    @property
+    def client(self) -> AsyncOpenAI:
+        """The client, made at first use: building one costs 60 ms, importing the SDK more."""
+        if self._client is None:
+            import openai as sdk
+
+            try:
+                self._client = sdk.AsyncOpenAI()
+            except sdk.OpenAIError:
+                raise ModelError("No API key. Set OPENAI_API_KEY (any text for a local server, with OPENAI_BASE_URL), or use models.scripted([…]).") from None
+        return self._client
+
+    async def __call__(self, ask: Ask) -> Reply:
+        import httpx2
+        import openai as sdk
+
+        body: dict[str, Any] = {"model": self.name, "messages": list(ask.messages), **self.options}
+        if ask.tools:
+            body["tools"] = list(ask.tools)
+        client = self.client
+        headers = {TURN: str(ask.turn)} if _is_lab(client) else {}
+        try:
+            raw: Any = await client.post("/chat/completions", cast_to=httpx2.Response, body=body, options={"headers": headers})
+            completion = raw.json()
+        except sdk.OpenAIError as error:
+            raise ModelError(masked(self._said(error), client)) from None
+        except ValueError:
+            raise ModelError(f"The endpoint at {client.base_url.host} answered with something that is no JSON. Is its address right (…/v1)?") from None
+        return reply_from(completion if isinstance(completion, Mapping) else {})
+
+    def _said(self, error: Exception) -> str:
+        """What happened and what to do, by the kind of error."""
+        import openai as sdk
+
+        where = f"{self.client.base_url.host}"
+        match error:
+            case sdk.APITimeoutError():
+                return f"{where} gave no answer in time. Try again, or give the client a longer timeout."
+            case sdk.APIConnectionError():
+                return f"{where} cannot be reached. Check OPENAI_BASE_URL and the network, or use the scripted model."
+            case sdk.AuthenticationError():
+                return f"{where} refused the key (401). Check OPENAI_API_KEY; it is read when the client is made."
+            case sdk.PermissionDeniedError():
+                return f"{where} does not allow this (403): {_detail(error)}"
+            case sdk.NotFoundError():
+                return f"{where} knows no model {self.name!r}, or the address is wrong (404): {_detail(error)} Change the model name, or OPENAI_BASE_URL."
+            case sdk.RateLimitError():
+                return f"{where} asks to wait, or the quota is used up (429): {_detail(error)}"
+            case sdk.APIStatusError():
+                return f"{where} answered {error.status_code}: {_detail(error)}"
+        return f"{type(error).__name__}: {error}"
+
+
+def _detail(error: Any) -> str:
+    body = getattr(error, "body", None)
+    said = body.get("message") if isinstance(body, Mapping) else None
+    return str(said or getattr(error, "message", error))[:500]
+
+
+def masked(text: str, client: Any) -> str:
+    """`text` without the client's key, whole or in the parts by which endpoints quote it."""
+    key = str(getattr(client, "api_key", "") or "")
+    if len(key) >= 4:
+        text = text.replace(key, "[key]")
+    words = []
+    for word in text.split(" "):
+        bare = word.strip(".,:;'\"()[]")
+        starred = "*" in bare and key and (bare[:3] == key[:3] or bare[-4:] == key[-4:])
+        words.append(word.replace(bare, "[key]") if starred else word)
+    return " ".join(words)
+
+
+def _is_lab(client: Any) -> bool:
+    return getattr(getattr(client, "base_url", None), "host", "") == LAB_HOST

@@ -1,0 +1,84 @@
+"""The innermost act: really ask the model, really run the tool. Everything else is policy around it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from .arguments import BadArguments
+from .loop import Model, Run
+from .records import Action, Ask, Call, Entry, Note, Reply, Result
+from .results import text_of
+from .tools import Toolbox
+
+BEGUN_BEFORE = (
+    "Not run: the person's yes for this call was used already, in another branch of this run or before it broke off. "
+    "Whether the call took effect is unknown. Check before you ask for it again."
+)
+
+
+class Ledger:
+    """Which rulings have been spent. A run is a value and cannot know that another branch used its yes; this does (I3).
+
+    Kept outside the log, one for an agent. `begin` is asked before a dangerous call and answers yes once for each ruling."""
+
+    def __init__(self) -> None:
+        self._begun: set[str] = set()
+
+    def begin(self, ruling_id: str) -> bool:
+        if ruling_id in self._begun:
+            return False
+        self._begun.add(ruling_id)
+        return True
+
+
+class perform:  # used as a function, with its tools at hand for the guards around it
+    """`perform(model, tools)` is an act: an `Ask` becomes the model's `Reply`, a `Call` becomes its `Result`.
+
+    Raises what the model or the tool raises, `UnknownTool` and `BadArguments`."""
+
+    def __init__(self, model: Model, tools: Iterable[Any] | Mapping[str, Any] = (), ledger: Ledger | None = None) -> None:
+        self.model, self.ledger = model, ledger or Ledger()
+        self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+
+    def equip(self, action: Action) -> Action:
+        """The action with what guards may want to look at: the tools."""
+        if isinstance(action, Call):
+            return replace(action, tools=self.tools)
+        return replace(action, tools=() if action.last else self.tools.offered()) if action.tools is None else action
+
+    async def __call__(self, run: Run, action: Action) -> Entry:
+        began = time.perf_counter()
+        if isinstance(action, Ask):
+            asked = self.equip(action)
+            assert isinstance(asked, Ask)
+            reply = self._tidy(await self.model(asked), run, asked)
+            return replace(reply, sent=asked, seconds=time.perf_counter() - began)
+        tool = self.tools[action.name]
+        if action.cut:
+            raise BadArguments("The reply was cut off at the output limit, so this call may be incomplete. It was not run. Send it again, shorter.")
+        args = action.args
+        ruling = run.ruling(action.id)
+        if tool.dangerous and ruling is not None and not self.ledger.begin(ruling.id):
+            return Result(action.id, BEGUN_BEFORE, error=True, notes=(Note("Ledger", "each yes is spent once"),))
+        value = await tool.run(args)
+        return Result(action.id, text_of(value), seconds=time.perf_counter() - began)
+
+    def _tidy(self, reply: Reply, run: Run, asked: Ask) -> Reply:
+        """Names in the spelling that exists, ids that are unique in the run, no calls where none may be made (D2)."""
+        if not reply.calls:
+            return reply
+        if asked.last:
+            return replace(reply, calls=())
+        taken: set[str] = set()
+        calls = []
+        for k, call in enumerate(reply.calls):
+            fresh = call.id or f"call_{asked.turn}_{k}"
+            while fresh in taken or run.knows(fresh):
+                fresh = f"{fresh[:40]}_{asked.turn}_{k}"
+            taken.add(fresh)
+            name = self.tools.resolve(call.name)
+            calls.append(call if (fresh, name) == (call.id, call.name) else replace(call, id=fresh, name=name))
+        return replace(reply, calls=tuple(calls))

@@ -1,0 +1,96 @@
+"""Anything a tool returns becomes explicit text for the model (F4, C4): never a raw object, never an empty line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+NOTHING_FOUND = "Nothing was found: the result is {empty}. Try broader terms, or check the spelling."
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+ITEMS = 10_000  # of an endless iterator
+DEPTH = 60
+
+
+def text_of(value: Any) -> str:
+    """`value` as the model is told it. Text stays as it is; data becomes JSON; nothing says that it is nothing."""
+    if isinstance(value, str):
+        return value if value.strip() else NOTHING_FOUND.format(empty="an empty text")
+    if value is None:
+        return "Done. The tool returned no value (None)."
+    parts = _text_parts(value)
+    if parts is not None:
+        return parts
+    plain = _plain(value, ())
+    if plain in ([], {}) and isinstance(plain, list | dict):
+        return NOTHING_FOUND.format(empty="an empty list, 0 items" if isinstance(plain, list) else "an empty object")
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False, allow_nan=False)
+
+
+def _text_parts(value: Any) -> str | None:
+    """The text in a list of content parts such as [{"type": "text", "text": "…"}]."""
+    if not isinstance(value, list) or not value:
+        return None
+    if all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in value):
+        return "\n".join(part["text"] for part in value) or None
+    return None
+
+
+def _plain(value: Any, above: tuple[int, ...]) -> Any:
+    """`value` out of what strict JSON has: text, numbers, lists, objects, true, false and null."""
+    if value is None or isinstance(value, bool | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else repr(float(value)).replace("inf", "Infinity").replace("nan", "NaN")
+    if isinstance(value, bytes | bytearray | memoryview):
+        return _bytes(bytes(value))
+    if id(value) in above or len(above) > DEPTH:
+        return f"<{type(value).__name__}, already shown above>" if id(value) in above else "<nested too deeply>"
+    above = (*above, id(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name), above) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(key): _plain(item, above) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, above) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(item, above) for item in value), key=lambda item: (str(type(item)), str(item)))
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {value}"
+    return _other(value, above)
+
+
+def _other(value: Any, above: tuple[int, ...]) -> Any:
+    """Objects of libraries by what they offer, without importing the libraries; the rest by name."""
+    for offer, arguments in (("model_dump", {"mode": "json"}), ("to_dict", {"orient": "records"}), ("isoformat", {}), ("tolist", {})):
+        method = getattr(value, offer, None)
+        if callable(method) and not isinstance(value, type):
+            try:
+                return _plain(method(**arguments), above)
+            except (TypeError, ValueError):
+                continue
+    if hasattr(value, "__next__"):
+        items = []
+        for item in value:
+            items.append(_plain(item, above))
+            if len(items) >= ITEMS:
+                return [*items, f"<stopped after {ITEMS} items>"]
+        return items
+    if type(value).__str__ is not object.__str__ and not isinstance(value, type):
+        return ADDRESS.sub("", str(value))
+    return ADDRESS.sub("", repr(value))
+
+
+def _bytes(value: bytes) -> str:
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    if text and text.isprintable():
+        return text
+    return f"<{len(value)} bytes that are not text; they begin {value[:16].hex(' ')}>" if value else "<0 bytes>"

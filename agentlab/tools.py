@@ -1,0 +1,325 @@
+"""Tools: a typed function becomes something that a model can choose and a program can run (G1, G2, H1)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import difflib
+import functools
+import inspect
+import re
+import threading
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, overload
+
+from .arguments import BadArguments
+
+NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
+SECTION = re.compile(r"^\s*(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?):\s*$")
+PREFIX = re.compile(r"^(functions?|tools?|default_api)[.:]")
+PLAIN = (str, int, float, bool, list, dict, type(None), Any)
+
+
+class UnknownTool(KeyError):
+    """The model named a tool that does not exist. The message lists the ones that do (C2)."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ToolError(RuntimeError):
+    """What a tool raised, where the thing itself cannot travel (StopIteration, or an exit from a thread)."""
+
+
+class Tool:
+    """A function with what the model is told of it. Calling it is calling the function; `run` is what the loop does."""
+
+    def __init__(
+        self, function: Callable[..., Any], *, name: str | None = None, parameters: Mapping[str, Any] | None = None,
+        dangerous: bool = False, timeout: float | None = None, alone: bool = False, repeatable: bool = False, world: Any = None,
+    ) -> None:
+        self.function, self.world = function, world
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.dangerous, self.timeout, self.alone, self.repeatable = dangerous, timeout, alone, repeatable
+        if not NAME.match(self.name):
+            raise ValueError(f"A tool cannot be named {self.name!r}: use letters, digits, _ and -, at most 64. Pass name=… to tool().")
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"Tool {self.name!r} has timeout={timeout!r}: give seconds above 0, or leave it out.")
+        self.description, self._about = _described(inspect.getdoc(function) or "")
+        self._parameters = dict(parameters) if parameters is not None else None
+        self.signature = _signature(function, self.name, checked=parameters is None)
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<Tool {self.name}{self.signature}{', dangerous' if self.dangerous else ''}>"
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments: from the signature, or as it was given."""
+        if self._parameters is not None:
+            return self._parameters
+        from pydantic import ConfigDict, create_model
+
+        config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+        fields: dict[str, Any] = {
+            f"p_{p.name}": (self._hints[p.name], _field(p, self._about.get(p.name))) for p in self.signature.parameters.values()
+        }
+        return typing.cast(dict[str, Any], _tidy(create_model(self.name, __config__=config, **fields).model_json_schema()))
+
+    @functools.cached_property
+    def schema(self) -> dict[str, Any]:
+        """The tool as a request carries it."""
+        return {"type": "function", "function": {"name": self.name, "description": self.description, "parameters": self.parameters}}
+
+    @functools.cached_property
+    def _hints(self) -> dict[str, Any]:
+        try:
+            return typing.get_type_hints(getattr(self.function, "__func__", self.function), include_extras=True)
+        except NameError as error:
+            raise TypeError(f"Tool {self.name!r}: the type of a parameter cannot be read ({error}). Import it where the tool is defined.") from None
+
+    @functools.cached_property
+    def _adapters(self) -> dict[str, Any]:
+        """What turns JSON values into richer types (dates, enums, models). Plain types are left as they are."""
+        if self._parameters is not None:
+            return {}
+        rich = {name: kind for name, kind in self._hints.items() if name in self.signature.parameters and not _is_plain(kind)}
+        if not rich:
+            return {}
+        from pydantic import TypeAdapter
+
+        return {name: TypeAdapter(kind) for name, kind in rich.items()}
+
+    def bound(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """`args` as the function takes them. Raises `BadArguments` that names what is missing, unknown or of the wrong kind."""
+        known = self.signature.parameters
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
+        if unknown := [name for name in args if name not in known and not takes_any]:
+            raise BadArguments(unknown_parameter(unknown[0], [*known], self.name))
+        missing = [p.name for p in known.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD and p.name not in args]
+        if missing:
+            raise BadArguments(missing_parameter(missing[0], self.parameters, self.name))
+        return {name: self._rich(name, value) for name, value in args.items()}
+
+    def _rich(self, name: str, value: Any) -> Any:
+        if name not in self._adapters:
+            return value
+        try:
+            return self._adapters[name].validate_python(value)
+        except ValueError as error:
+            first = getattr(error, "errors", lambda: [{"msg": str(error)}])()[0]
+            raise BadArguments(f"Parameter {name!r} of {self.name} does not fit: {first['msg']}. Got {value!r:.80}.") from None
+
+    async def run(self, args: Mapping[str, Any]) -> Any:
+        """Run the function with `args`: an async one is awaited, a sync one gets a thread of its own (E3), or runs in line
+        where no thread can be started. Raises whatever it raises."""
+        bound = self.bound(args)
+        value = self.function(**bound) if _is_async(self.function) else await in_thread(functools.partial(self.function, **bound))
+        while inspect.isawaitable(value):
+            value = await value
+        return [item async for item in value] if hasattr(value, "__anext__") else value
+
+
+async def in_thread(work: Callable[[], Any]) -> Any:
+    """Run `work` on a daemon thread: it cannot be killed, but it does not hold the process at exit. The default executor would,
+    and has only a few threads. In line where no thread can be started (Pyodide)."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(value)
+        elif isinstance(error, Exception | SystemExit) and not isinstance(error, StopIteration):
+            future.set_exception(error)
+        else:  # a future cannot carry it, or it would look like an order to this process
+            future.set_exception(ToolError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__))
+
+    def body() -> None:
+        value, error = None, None
+        try:
+            value = work()
+        except BaseException as raised:
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, value, error)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits for this any more
+
+    try:
+        threading.Thread(target=contextvars.copy_context().run, args=(body,), daemon=True, name="agentlab-tool").start()
+    except RuntimeError:
+        return work()
+    return await future
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    function: Callable[..., Any] | None = None, /, *, name: str | None = None, parameters: Mapping[str, Any] | None = None,
+    dangerous: bool = False, timeout: float | None = None, alone: bool = False, repeatable: bool = False, world: Any = None,
+) -> Any: ...
+def tool(function: Callable[..., Any] | None = None, /, **about: Any) -> Any:
+    """Make a tool of a typed function, sync or async. Use it as `@tool`, `@tool(dangerous=True)` or `tool(function)`.
+
+    The docstring becomes the description: say what it does, when to use it and when not to (G1); lines under `Args:` describe
+    the parameters. `parameters` is a JSON Schema in place of the one from the signature. `dangerous` calls wait for a person
+    (I1). `timeout` in seconds goes before the guard's. `alone`: never at the same time as another call (E4). `repeatable`: may
+    be polled, so equal calls are not refused. `world` is what holds its state, if that can be set back.
+    Raises TypeError where a parameter has no type, ValueError for a name that no endpoint takes.
+    """
+    if function is None:
+        return lambda later: tool(later, **about)
+    if isinstance(function, Tool):
+        return function
+    if not callable(function):
+        raise TypeError(f"tool() makes a tool of a function; {function!r:.60} is {type(function).__name__}.")
+    return Tool(function, **about)
+
+
+class Toolbox(Mapping[str, Tool]):
+    """Tools by name. A missing name raises `UnknownTool`, which lists the names that exist."""
+
+    def __init__(self, tools: Iterable[Any] | Mapping[str, Any] = ()) -> None:
+        found = [made if isinstance(made, Tool) else tool(made, name=name) for name, made in tools.items()] if isinstance(tools, Mapping) else [tool(t) for t in tools]
+        self._tools: dict[str, Tool] = {}
+        for one in found:
+            if one.name in self._tools:
+                raise ValueError(f"Two tools are named {one.name!r}. The model could not tell them apart: rename one with tool(…, name=\"…\").")
+            self._tools[one.name] = one
+        self.schemas: tuple[dict[str, Any], ...] = ()
+
+    def __getitem__(self, name: str) -> Tool:
+        if name in self._tools:
+            return self._tools[name]
+        raise UnknownTool(self._no_such(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        return f"<Toolbox: {', '.join(self) or 'empty'}>"
+
+    def offered(self) -> tuple[dict[str, Any], ...]:
+        """The schemas of all tools, as a request carries them."""
+        if len(self.schemas) != len(self._tools):
+            self.schemas = tuple(one.schema for one in self._tools.values())
+        return self.schemas
+
+    def resolve(self, name: str) -> str:
+        """`name` in the spelling that exists: white space, case, a known prefix or a channel token apart. Never by likeness:
+        a name that is only similar stays as it is, and is answered with the names that exist."""
+        clean = PREFIX.sub("", name.split("<|")[0].strip())
+        for candidate in (name, clean):
+            if candidate in self._tools:
+                return candidate
+        same = [known for known in self._tools if known.casefold() == clean.casefold()]
+        return same[0] if len(same) == 1 and clean else name
+
+    def _no_such(self, name: str) -> str:
+        names = ", ".join(self._tools) or "none"
+        if not name.strip():
+            return f"The tool name was empty. Available tools: {names}."
+        same = [known for known in self._tools if known.casefold() == name.strip().casefold()]
+        if len(same) > 1:
+            return f"The tool name {name!r} is ambiguous: {' or '.join(same)}? Call one of them by its exact name."
+        close = difflib.get_close_matches(name, self._tools, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        return f"There is no tool {name!r:.120}. Available tools: {names}.{hint}"
+
+
+# ---- what is said of parameters, here and by the guard that validates ----
+def missing_parameter(name: str, schema: Mapping[str, Any], tool_name: str) -> str:
+    about = schema.get("properties", {}).get(name, {})
+    kind = about.get("type", "value") if isinstance(about, Mapping) else "value"
+    extra = f": {about['description']}" if isinstance(about, Mapping) and about.get("description") else ""
+    return f"Missing required parameter {name!r} ({kind}{extra}) of {tool_name}. Call it again with {name!r}."
+
+
+def unknown_parameter(name: str, known: list[str], tool_name: str) -> str:
+    near = difflib.get_close_matches(name.lower().replace("_", ""), [k.lower().replace("_", "") for k in known], n=1, cutoff=0.7)
+    meant = next((k for k in known if near and k.lower().replace("_", "") == near[0]), None)
+    hint = f" Did you mean {meant!r}?" if meant else ""
+    return f"{tool_name} has no parameter {name!r:.80}. Its parameters are: {', '.join(known) or 'none'}.{hint}"
+
+
+# ---- reading the function ----
+def _is_async(function: Any) -> bool:
+    return any(
+        inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f)
+        for f in (function, getattr(function, "func", None), getattr(function, "__call__", None))
+    )
+
+
+def _signature(function: Callable[..., Any], name: str, checked: bool) -> inspect.Signature:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        raise TypeError(f"Tool {name!r}: its parameters cannot be read. Wrap it in a typed function.") from None
+    for p in signature.parameters.values():
+        if p.kind is p.POSITIONAL_ONLY:
+            raise TypeError(f"Tool {name!r}: parameter {p.name!r} takes no name, and models pass arguments by name. Remove the / from its signature.")
+        if checked and p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise TypeError(f"Tool {name!r}: a model cannot be told of *{p.name}. Name each parameter, or pass parameters=… with a JSON Schema.")
+        if checked and p.annotation is p.empty:
+            raise TypeError(f"Tool {name!r}: parameter {p.name!r} has no type. Write for example `{p.name}: str`, so that the model knows what to send.")
+    return signature
+
+
+def _described(doc: str) -> tuple[str, dict[str, str]]:
+    """The description, and what stands under `Args:` for each parameter."""
+    description: list[str] = []
+    about: dict[str, str] = {}
+    section, current = "", ""
+    for line in doc.splitlines():
+        if heading := SECTION.match(line):
+            section = heading[1]
+        elif not section:
+            description.append(line)
+        elif section in ("Args", "Arguments", "Parameters"):
+            if entry := re.match(r"^\s{0,8}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$", line):
+                current = entry[1]
+                about[current] = entry[2]
+            elif current and line.strip():
+                about[current] += " " + line.strip()
+    return "\n".join(description).strip(), about
+
+
+def _field(parameter: inspect.Parameter, description: str | None) -> Any:
+    from pydantic import Field
+
+    default = ... if parameter.default is parameter.empty else parameter.default
+    return Field(default, alias=parameter.name, description=description)
+
+
+def _tidy(schema: Any) -> Any:
+    """Without the titles that pydantic adds: they cost tokens on every request and tell the model nothing (G3)."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    tidy = {key: _tidy(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    if tidy.get("type") == "object" and "properties" not in tidy and "additionalProperties" in tidy and tidy["additionalProperties"] is False:
+        tidy["properties"] = {}
+    return tidy
+
+
+def _is_plain(kind: Any) -> bool:
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return _is_plain(inner[0])
+    if origin is typing.Literal:
+        return True
+    if origin is not None:
+        is_union = origin is typing.Union or getattr(origin, "__name__", "") == "UnionType"
+        return (is_union or origin in (list, dict)) and all(_is_plain(k) for k in inner)
+    return kind in PLAIN

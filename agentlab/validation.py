@@ -1,0 +1,112 @@
+"""Arguments against a tool's JSON Schema: exact coercion, then the check, then a sentence that the model can act on (H1, H2)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .arguments import BadArguments
+from .tools import missing_parameter, unknown_parameter
+
+if TYPE_CHECKING:
+    from .tools import Tool
+
+WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
+NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][+-]?\d{1,2})?")
+
+
+def checked(args: Mapping[str, Any], tool: Tool) -> str:
+    """`args` as JSON text that fits the tool. Raises `BadArguments` that names the parameter, what came and what is expected."""
+    schema = tool.parameters
+    fitted = _fitted(dict(args), schema, schema)
+    errors = sorted(_validator(json.dumps(schema, sort_keys=True)).iter_errors(fitted), key=lambda e: (len(e.absolute_path), str(e.validator)))
+    if errors:
+        raise BadArguments(_sentence(errors[0], tool))
+    return json.dumps(fitted, ensure_ascii=False)
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: str) -> Any:
+    from jsonschema import FormatChecker
+    from jsonschema.validators import validator_for
+
+    parsed = json.loads(schema)
+    return validator_for(parsed)(parsed, format_checker=FormatChecker())
+
+
+def _fitted(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
+    """`value` with what is exactly convertible converted: "10" where an integer is wanted, never "ten" or 1.5."""
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(ref := schema.get("$ref"), str) and ref.startswith("#/$defs/"):
+        return _fitted(value, root.get("$defs", {}).get(ref.removeprefix("#/$defs/")), root)
+    for several in ("anyOf", "oneOf"):
+        if isinstance(options := schema.get(several), list):
+            return _fitted_to_one(value, options, root)
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        return {key: _fitted(item, properties.get(key), root) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_fitted(item, schema.get("items"), root) for item in value]
+    kind = schema.get("type")
+    if isinstance(value, str) and isinstance(kind, str):
+        return _from_text(value, kind, schema, root)
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if kind == "integer" and isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def _from_text(value: str, kind: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    text = value.strip()
+    if kind == "integer" and WHOLE.fullmatch(text):
+        return int(text)
+    if kind == "number" and NUMBER.fullmatch(text):
+        return int(text) if WHOLE.fullmatch(text) else float(text)
+    if kind == "boolean" and text in ("true", "false"):
+        return text == "true"
+    if kind in ("array", "object"):
+        try:
+            inner = json.loads(text)
+        except (ValueError, RecursionError):
+            return value
+        return _fitted(inner, schema, root) if isinstance(inner, list if kind == "array" else dict) else value
+    return value
+
+
+def _fitted_to_one(value: Any, options: list[Any], root: Mapping[str, Any]) -> Any:
+    """The value as it is where it fits one of the options; else as converted for the only option that it then fits."""
+
+    def fits(candidate: Any, option: Any) -> bool:
+        return bool(_validator(json.dumps({**option, "$defs": root.get("$defs", {})}, sort_keys=True)).is_valid(candidate))
+
+    options = [option for option in options if isinstance(option, Mapping)]
+    if any(fits(value, option) for option in options):
+        return value
+    converted = [candidate for option in options if fits(candidate := _fitted(value, option, root), option)]
+    return converted[0] if len(converted) == 1 else value
+
+
+def _sentence(error: Any, tool: Tool) -> str:
+    where = ".".join(str(part) for part in error.absolute_path)
+    known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+    if error.validator == "required":
+        missing = next((name for name in error.validator_value if name not in error.instance), error.validator_value[0])
+        return missing_parameter(f"{where}.{missing}" if where else missing, {"properties": {f"{where}.{missing}" if where else missing: known.get(missing, {})}}, tool.name)
+    if error.validator == "additionalProperties":
+        extra = next((name for name in error.instance if name not in known), "")
+        return unknown_parameter(extra, list(known), tool.name if not where else f"{tool.name}, in {where!r},")
+    got = f"{json.dumps(error.instance, ensure_ascii=False, default=str)[:80]}"
+    if error.validator == "type":
+        wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
+        return f"Parameter {where!r} of {tool.name} must be of type {wanted}, not {got}. Call it again with that."
+    if error.validator == "enum":
+        return f"Parameter {where!r} of {tool.name} must be one of {', '.join(map(str, error.validator_value))}, not {got}."
+    if error.validator == "format":
+        shape = {"date": " (YYYY-MM-DD)", "date-time": " (YYYY-MM-DDTHH:MM:SSZ)"}.get(error.validator_value, "")
+        return f"Parameter {where!r} of {tool.name} must be a {error.validator_value}{shape}, not {got}."
+    return f"Parameter {where!r} of {tool.name} does not fit: {str(error.message)[:200]}."
