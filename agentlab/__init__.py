@@ -16,10 +16,11 @@ from .agent import Agent
 from .guards import Approve, Cap, Isolate, Repeats, Timeout, Truncate, Validate
 from .ladder import climb
 from .lint import lint
-from .loop import Run, guarded, steps
+from .loop import guarded, steps
 from .naked import naked
 from .perform import Ledger, perform
 from .records import Ask, Call, Held, Note, Reply, Result, Ruling, Stop, System, User
+from .run import Run
 from .tools import Tool, tool
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from . import loop
 from .asking import Ask as AskPerson
 from .asking import answered, ask_person
 from .ladder import climb, nested
-from .loop import Act, Guard, Model, Run, guarded
+from .loop import Act, Guard, Model, guarded
 from .perform import Ledger, perform
 from .records import Ask, Entry, Reply
+from .run import Run
 from .tools import Toolbox
 
 BEAT = 0.25  # seconds. While a kernel's loop sleeps it does not notice the Stop button; this wakes it
@@ -36,8 +37,13 @@ class Agent:
     """
 
     def __init__(
-        self, model: Model, tools: Iterable[Any] | Mapping[str, Any] = (), guards: Sequence[Guard] | None = None,
-        width: int = 8, ask: AskPerson | None = None, system: str = "",
+        self,
+        model: Model,
+        tools: Iterable[Any] | Mapping[str, Any] = (),
+        guards: Sequence[Guard] | None = None,
+        width: int = 8,
+        ask: AskPerson | None = None,
+        system: str = "",
     ) -> None:
         if not callable(model):
             hint = f"models.openai({model!r})" if isinstance(model, str) else "models.scripted([…]) or models.openai(…)"
@@ -72,8 +78,8 @@ class Agent:
         run = self.last = self.begin(question_or_run)
         alone = {name for name, tool in self.tools.items() if tool.alone}
         async with _beating():
-            async for run in loop.steps(run, self.act, self.width, alone, self._keep):
-                yield run
+            async for later in loop.steps(run, self.act, self.width, alone, self._keep):
+                yield later
 
     def _keep(self, run: Run) -> None:
         self.last = run
@@ -83,8 +89,8 @@ class Agent:
         `await agent.run(agent.last)` goes on from there."""
         run = self.last = self.begin(question_or_run)
         while True:
-            async for run in self.steps(run):
-                pass
+            async for later in self.steps(run):
+                run = later
             if run.status != "waiting":
                 return run
             before = run
@@ -110,13 +116,13 @@ class Agent:
             seen: list[Ask] = []
             asking = guarded(_Recorder(self.tools, seen), self.guards)(run, todo[0])
             try:
-                asking.send(None)  # type: ignore[attr-defined]  # an Act is a coroutine function; nothing in it suspends
+                asking.send(None)  # an Act is a coroutine function; nothing in it suspends
             except StopIteration as ended:
                 if seen:
                     return {"messages": list(seen[0].messages), "tools": list(seen[0].tools or ())}
                 run = run.plus(ended.value)
             else:
-                asking.close()  # type: ignore[attr-defined]  # a guard waits for something: show the request as it stands
+                asking.close()  # a guard waits for something: show the request as it stands
                 return {"messages": list(todo[0].messages), "tools": list(self.tools.offered())}
         return None
 
@@ -141,9 +147,11 @@ def _checked(guard: Any) -> Guard:
         raise TypeError(f"guards must be guards, not classes: write {guard.__name__}() instead of {guard.__name__}.")
     if not callable(guard):
         raise TypeError(f"{guard!r:.60} is no guard. A guard is `async (run, action, act) -> entry`; the ready ones: climb().")
-    call = guard if inspect.isroutine(guard) else getattr(guard, "__call__")  # noqa: B004 - the bound method is wanted
+    call = guard if inspect.isroutine(guard) else guard.__call__
     if not inspect.iscoroutinefunction(getattr(guard, "func", call)):
-        raise TypeError(f"Guard {guard!r:.60} is not async. Write `async def …(run, action, act)` and `return await act(run, action)`.")
+        raise TypeError(
+            f"Guard {guard!r:.60} is not async. Write `async def …(run, action, act)` and `return await act(run, action)`."
+        )
     try:
         inspect.signature(guard).bind(None, None, None)
     except TypeError:

@@ -29,7 +29,7 @@ def parse(text: str) -> dict[str, Any]:
     if isinstance(value, str):  # encoded twice: the object stands inside a JSON string
         value = _read(value)
     if not isinstance(value, dict):
-        raise BadArguments(f"The arguments must be a JSON object such as {{\"name\": value}}, not {_kind(value)}. {ASK_AGAIN}")
+        raise BadArguments(f'The arguments must be a JSON object such as {{"name": value}}, not {_kind(value)}. {ASK_AGAIN}')
     return value
 
 
@@ -166,15 +166,15 @@ def _plain(node: ast.expr) -> Any:
     match node:
         case ast.Constant(value=value) if value is None or isinstance(value, str | bool | int | float):
             return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if type(value) in (int, float):
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)) if isinstance(value, int | float):
             return -value
         case ast.List(elts=items):
             return [_plain(item) for item in items]
         case ast.Dict(keys=keys, values=values):
-            names = [_plain(key) if key is not None else None for key in keys]
-            if not all(isinstance(name, str) for name in names):
+            named = [(_plain(key), _plain(value)) for key, value in zip(keys, values, strict=True) if key is not None]
+            if len(named) < len(keys) or not all(isinstance(name, str) for name, _ in named):
                 raise _Unplain
-            return _pairs([(name, _plain(value)) for name, value in zip(names, values, strict=True)])
+            return _pairs(named)
     raise _Unplain
 
 
@@ -193,7 +193,14 @@ def _from_prose(text: str) -> Any | None:
 
 
 def _kind(value: Any) -> str:
-    names = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
+    names = {
+        list: "a list",
+        str: "a text",
+        int: "a number",
+        float: "a number",
+        bool: "true or false",
+        type(None): "null",
+    }
     return names.get(type(value), type(value).__name__)
 
 

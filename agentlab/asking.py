@@ -7,8 +7,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from .loop import Run
 from .records import Call, Ruling
+from .run import Run
 from .tools import Tool, in_thread
 
 Ask = Callable[..., Any]
@@ -21,7 +21,8 @@ async def ask_person(run: Run, call: Call, tool: Tool | None) -> Ruling | None:
     if where == "notebook":
         from .widgets.approve import ask as ask_in_notebook
 
-        return await ask_in_notebook(run, call, tool)
+        said: Ruling | None = await ask_in_notebook(run, call, tool)
+        return said
     if where == "terminal":
         return await in_thread(lambda: prompt(call))  # type: ignore[no-any-return]  # in_thread returns what prompt does
     return call.ruled(False, NOBODY)
@@ -69,4 +70,4 @@ async def answered(ask: Ask, run: Run, call: Call, tool: Tool | None) -> Ruling 
         return said
     if isinstance(said, bool):
         return call.ruled(said)
-    raise TypeError(f"ask=… returned {said!r:.80}. Return True or False, a Ruling (call.ruled(False, \"why\")), or None to wait.")
+    raise TypeError(f'ask=… returned {said!r:.80}. Return True or False, a Ruling (call.ruled(False, "why")), or None to wait.')

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .arguments import BadArguments, canonical
-from .loop import SECONDS_TO_LET_GO, Act, Run
+from .loop import SECONDS_TO_LET_GO, Act
 from .records import Action, Ask, Call, Entry, Held, Note, Reply, Result, Stop
+from .run import Run
 from .tools import ToolError, UnknownTool
 from .truncation import shorten
 from .validation import checked
@@ -205,7 +206,13 @@ class Timeout:
             f"{action.name} gave no result within {limit:g} s and was left. The outcome is unknown: it may still finish, or have "
             f"finished. Check before you repeat it; ask for less if you do."
         )
-        return Result(action.id, text, error=True, seconds=limit, notes=(Note("Timeout", f"no result within {limit:g} s, outcome unknown"),))
+        return Result(
+            action.id,
+            text,
+            error=True,
+            seconds=limit,
+            notes=(Note("Timeout", f"no result within {limit:g} s, outcome unknown"),),
+        )
 
 
 async def _let_go(task: asyncio.Future[Entry]) -> None:
@@ -233,13 +240,21 @@ class Approve:
             return self._not_run(action, "nobody answered in time. That is not a refusal: ask the person whether to try again")
         if not ruling.ok:
             reason = f" Reason: {ruling.why.rstrip('.')}." if ruling.why.strip() else ""
-            return self._not_run(action, f"a person refused this call.{reason} Do not repeat it; say what was refused, or find another way")
+            return self._not_run(
+                action,
+                f"a person refused this call.{reason} Do not repeat it; say what was refused, or find another way",
+            )
         if ruling.arguments is None:
             return await act(run, action)
         try:
             edited = checked(replace(action, arguments=ruling.arguments).args, action.tool)
         except BadArguments as error:
-            return Held(action.id, asked.digest, f"the edited arguments do not fit: {error}", (Note("Approve", "edited arguments do not fit"),))
+            return Held(
+                action.id,
+                asked.digest,
+                f"the edited arguments do not fit: {error}",
+                (Note("Approve", "edited arguments do not fit"),),
+            )
         entry = await act(run, replace(action, arguments=edited))
         told = f"A person changed the arguments from {_short(asked.arguments, 500)} to {_short(edited, 500)}."
         if not isinstance(entry, Result):

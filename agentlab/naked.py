@@ -9,9 +9,10 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .loop import Model, Run
+from .loop import Model
 from .records import Ask, Entry, Reply, Result
 from .results import text_of
+from .run import Run
 from .tools import Toolbox
 
 

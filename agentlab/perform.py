@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from .arguments import BadArguments
-from .loop import Model, Run
+from .loop import Model
 from .records import Action, Ask, Call, Entry, Note, Reply, Result
 from .results import text_of
+from .run import Run
 from .tools import Toolbox
 
 BEGUN_BEFORE = (
@@ -47,18 +48,23 @@ class perform:  # used as a function, with its tools at hand for the guards arou
         """The action with what guards may want to look at: the tools."""
         if isinstance(action, Call):
             return replace(action, tools=self.tools)
-        return replace(action, tools=() if action.last else self.tools.offered()) if action.tools is None else action
+        return self._offering(action)
+
+    def _offering(self, ask: Ask) -> Ask:
+        return replace(ask, tools=() if ask.last else self.tools.offered()) if ask.tools is None else ask
 
     async def __call__(self, run: Run, action: Action) -> Entry:
         began = time.perf_counter()
         if isinstance(action, Ask):
-            asked = self.equip(action)
-            assert isinstance(asked, Ask)
+            asked = self._offering(action)
             reply = self._tidy(await self.model(asked), run, asked)
             return replace(reply, sent=asked, seconds=time.perf_counter() - began)
         tool = self.tools[action.name]
         if action.cut:
-            raise BadArguments("The reply was cut off at the output limit, so this call may be incomplete. It was not run. Send it again, shorter.")
+            raise BadArguments(
+                "The reply was cut off at the output limit, so this call may be incomplete. It was not run. "
+                "Send it again, shorter."
+            )
         args = action.args
         ruling = run.ruling(action.id)
         if tool.dangerous and ruling is not None and not self.ledger.begin(ruling.id):

@@ -67,7 +67,12 @@ def _plain(value: Any, above: tuple[int, ...]) -> Any:
 
 def _other(value: Any, above: tuple[int, ...]) -> Any:
     """Objects of libraries by what they offer, without importing the libraries; the rest by name."""
-    for offer, arguments in (("model_dump", {"mode": "json"}), ("to_dict", {"orient": "records"}), ("isoformat", {}), ("tolist", {})):
+    for offer, arguments in (
+        ("model_dump", {"mode": "json"}),
+        ("to_dict", {"orient": "records"}),
+        ("isoformat", {}),
+        ("tolist", {}),
+    ):
         method = getattr(value, offer, None)
         if callable(method) and not isinstance(value, type):
             try:
@@ -81,9 +86,7 @@ def _other(value: Any, above: tuple[int, ...]) -> Any:
             if len(items) >= ITEMS:
                 return [*items, f"<stopped after {ITEMS} items>"]
         return items
-    if type(value).__str__ is not object.__str__ and not isinstance(value, type):
-        return ADDRESS.sub("", str(value))
-    return ADDRESS.sub("", repr(value))
+    return ADDRESS.sub("", str(value))
 
 
 def _bytes(value: bytes) -> str:

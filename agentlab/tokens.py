@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .loop import Run
+    from .run import Run
 
 exact: bool = find_spec("toktok") is not None
 ENCODING = "o200k_base"
@@ -53,7 +53,8 @@ class Usage:
 
     def __str__(self) -> str:
         sign = "" if self.exact else "about "
-        return f"{sign}{self.total:,} tokens in {self.requests} requests ({self.prompt:,} sent, {self.completion:,} written; {self.how})"
+        parts = f"{self.prompt:,} sent, {self.completion:,} written; {self.how}"
+        return f"{sign}{self.total:,} tokens in {self.requests} requests ({parts})"
 
 
 def count(text: str) -> int:
@@ -85,7 +86,9 @@ def _weight(piece: str) -> int:
 def count_message(message: Mapping[str, Any]) -> int:
     """Tokens of one wire message, with what the provider is thought to put around it."""
     content = message.get("content")
-    text = content if isinstance(content, str) else "" if content is None else json.dumps(content, ensure_ascii=False, default=str)
+    text = (
+        content if isinstance(content, str) else "" if content is None else json.dumps(content, ensure_ascii=False, default=str)
+    )
     calls = message.get("tool_calls") or ()
     inside = sum(count(call["function"]["name"]) + count(call["function"]["arguments"]) + AROUND_CALL for call in calls)
     return count(text) + inside + AROUND_MESSAGE
@@ -127,7 +130,7 @@ def usage_of(run: Run) -> Usage:
 
 
 def _sent(messages: Sequence[Mapping[str, Any]], upto: list[int]) -> int:
-    from .loop import Messages
+    from .run import Messages
 
     if isinstance(messages, Messages) and len(messages) < len(upto):
         return upto[len(messages)]  # a beginning of the history: counted once, not once for each request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import difflib
 import functools
@@ -36,14 +37,24 @@ class Tool:
     """A function with what the model is told of it. Calling it is calling the function; `run` is what the loop does."""
 
     def __init__(
-        self, function: Callable[..., Any], *, name: str | None = None, parameters: Mapping[str, Any] | None = None,
-        dangerous: bool = False, timeout: float | None = None, alone: bool = False, repeatable: bool = False, world: Any = None,
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        dangerous: bool = False,
+        timeout: float | None = None,
+        alone: bool = False,
+        repeatable: bool = False,
+        world: Any = None,
     ) -> None:
         self.function, self.world = function, world
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
         self.dangerous, self.timeout, self.alone, self.repeatable = dangerous, timeout, alone, repeatable
         if not NAME.match(self.name):
-            raise ValueError(f"A tool cannot be named {self.name!r}: use letters, digits, _ and -, at most 64. Pass name=… to tool().")
+            raise ValueError(
+                f"A tool cannot be named {self.name!r}: use letters, digits, _ and -, at most 64. Pass name=… to tool()."
+            )
         if timeout is not None and not timeout > 0:
             raise ValueError(f"Tool {self.name!r} has timeout={timeout!r}: give seconds above 0, or leave it out.")
         self.description, self._about = _described(inspect.getdoc(function) or "")
@@ -62,25 +73,37 @@ class Tool:
         """The JSON Schema of the arguments: from the signature, or as it was given."""
         if self._parameters is not None:
             return self._parameters
-        from pydantic import ConfigDict, create_model
+        from pydantic import ConfigDict, PydanticUserError, create_model
 
         config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
         fields: dict[str, Any] = {
             f"p_{p.name}": (self._hints[p.name], _field(p, self._about.get(p.name))) for p in self.signature.parameters.values()
         }
-        return typing.cast(dict[str, Any], _tidy(create_model(self.name, __config__=config, **fields).model_json_schema()))
+        try:
+            made = create_model(self.name, __config__=config, **fields).model_json_schema()
+        except (PydanticUserError, TypeError) as error:
+            raise TypeError(
+                f"Tool {self.name!r}: no JSON Schema can be made of its parameters ({str(error).splitlines()[0]}). "
+                "Use plain types, a dataclass or a pydantic model, or pass parameters=…"
+            ) from None
+        return typing.cast(dict[str, Any], _tidy(made))
 
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
         """The tool as a request carries it."""
-        return {"type": "function", "function": {"name": self.name, "description": self.description, "parameters": self.parameters}}
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": self.parameters},
+        }
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:
         try:
             return typing.get_type_hints(getattr(self.function, "__func__", self.function), include_extras=True)
         except NameError as error:
-            raise TypeError(f"Tool {self.name!r}: the type of a parameter cannot be read ({error}). Import it where the tool is defined.") from None
+            raise TypeError(
+                f"Tool {self.name!r}: the type of a parameter cannot be read ({error}). Import it where the tool is defined."
+            ) from None
 
     @functools.cached_property
     def _adapters(self) -> dict[str, Any]:
@@ -111,8 +134,8 @@ class Tool:
         try:
             return self._adapters[name].validate_python(value)
         except ValueError as error:
-            first = getattr(error, "errors", lambda: [{"msg": str(error)}])()[0]
-            raise BadArguments(f"Parameter {name!r} of {self.name} does not fit: {first['msg']}. Got {value!r:.80}.") from None
+            why = error.errors()[0]["msg"] if hasattr(error, "errors") else str(error)
+            raise BadArguments(f"Parameter {name!r} of {self.name} does not fit: {why}. Got {value!r:.80}.") from None
 
     async def run(self, args: Mapping[str, Any]) -> Any:
         """Run the function with `args`: an async one is awaited, a sync one gets a thread of its own (E3), or runs in line
@@ -138,7 +161,7 @@ async def in_thread(work: Callable[[], Any]) -> Any:
         elif isinstance(error, Exception | SystemExit) and not isinstance(error, StopIteration):
             future.set_exception(error)
         else:  # a future cannot carry it, or it would look like an order to this process
-            future.set_exception(ToolError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__))
+            future.set_exception(ToolError(f"{type(error).__name__}: {error}".removesuffix(": ")))
 
     def body() -> None:
         value, error = None, None
@@ -146,10 +169,8 @@ async def in_thread(work: Callable[[], Any]) -> Any:
             value = work()
         except BaseException as raised:
             error = raised
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for this any more
             loop.call_soon_threadsafe(settle, value, error)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits for this any more
 
     try:
         threading.Thread(target=contextvars.copy_context().run, args=(body,), daemon=True, name="agentlab-tool").start()
@@ -162,8 +183,16 @@ async def in_thread(work: Callable[[], Any]) -> Any:
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @overload
 def tool(
-    function: Callable[..., Any] | None = None, /, *, name: str | None = None, parameters: Mapping[str, Any] | None = None,
-    dangerous: bool = False, timeout: float | None = None, alone: bool = False, repeatable: bool = False, world: Any = None,
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    dangerous: bool = False,
+    timeout: float | None = None,
+    alone: bool = False,
+    repeatable: bool = False,
+    world: Any = None,
 ) -> Any: ...
 def tool(function: Callable[..., Any] | None = None, /, **about: Any) -> Any:
     """Make a tool of a typed function, sync or async. Use it as `@tool`, `@tool(dangerous=True)` or `tool(function)`.
@@ -175,7 +204,7 @@ def tool(function: Callable[..., Any] | None = None, /, **about: Any) -> Any:
     Raises TypeError where a parameter has no type, ValueError for a name that no endpoint takes.
     """
     if function is None:
-        return lambda later: tool(later, **about)
+        return functools.partial(tool, **about)
     if isinstance(function, Tool):
         return function
     if not callable(function):
@@ -187,11 +216,16 @@ class Toolbox(Mapping[str, Tool]):
     """Tools by name. A missing name raises `UnknownTool`, which lists the names that exist."""
 
     def __init__(self, tools: Iterable[Any] | Mapping[str, Any] = ()) -> None:
-        found = [made if isinstance(made, Tool) else tool(made, name=name) for name, made in tools.items()] if isinstance(tools, Mapping) else [tool(t) for t in tools]
+        if isinstance(tools, Mapping):
+            found = [one if isinstance(one, Tool) else Tool(one, name=str(name)) for name, one in tools.items()]
+        else:
+            found = [tool(one) for one in tools]
         self._tools: dict[str, Tool] = {}
         for one in found:
             if one.name in self._tools:
-                raise ValueError(f"Two tools are named {one.name!r}. The model could not tell them apart: rename one with tool(…, name=\"…\").")
+                raise ValueError(
+                    f'Two tools are named {one.name!r}. The model could not tell them apart: rename one with tool(…, name="…").'
+                )
             self._tools[one.name] = one
         self.schemas: tuple[dict[str, Any], ...] = ()
 
@@ -256,7 +290,7 @@ def unknown_parameter(name: str, known: list[str], tool_name: str) -> str:
 def _is_async(function: Any) -> bool:
     return any(
         inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f)
-        for f in (function, getattr(function, "func", None), getattr(function, "__call__", None))
+        for f in (function, getattr(function, "func", None), getattr(type(function), "__call__", None))  # noqa: B004 - read, not tested for
     )
 
 
@@ -267,11 +301,20 @@ def _signature(function: Callable[..., Any], name: str, checked: bool) -> inspec
         raise TypeError(f"Tool {name!r}: its parameters cannot be read. Wrap it in a typed function.") from None
     for p in signature.parameters.values():
         if p.kind is p.POSITIONAL_ONLY:
-            raise TypeError(f"Tool {name!r}: parameter {p.name!r} takes no name, and models pass arguments by name. Remove the / from its signature.")
+            raise TypeError(
+                f"Tool {name!r}: parameter {p.name!r} takes no name, and models pass arguments by name. "
+                "Remove the / from its signature."
+            )
         if checked and p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            raise TypeError(f"Tool {name!r}: a model cannot be told of *{p.name}. Name each parameter, or pass parameters=… with a JSON Schema.")
+            raise TypeError(
+                f"Tool {name!r}: a model cannot be told of *{p.name}. Name each parameter, "
+                "or pass parameters=… with a JSON Schema."
+            )
         if checked and p.annotation is p.empty:
-            raise TypeError(f"Tool {name!r}: parameter {p.name!r} has no type. Write for example `{p.name}: str`, so that the model knows what to send.")
+            raise TypeError(
+                f"Tool {name!r}: parameter {p.name!r} has no type. Write for example `{p.name}: str`, "
+                "so that the model knows what to send."
+            )
     return signature
 
 
@@ -308,7 +351,12 @@ def _tidy(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     tidy = {key: _tidy(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
-    if tidy.get("type") == "object" and "properties" not in tidy and "additionalProperties" in tidy and tidy["additionalProperties"] is False:
+    if (
+        tidy.get("type") == "object"
+        and "properties" not in tidy
+        and "additionalProperties" in tidy
+        and tidy["additionalProperties"] is False
+    ):
         tidy["properties"] = {}
     return tidy
 

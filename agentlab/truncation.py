@@ -96,7 +96,8 @@ def _next_call(call: Call, shown_rows: int) -> str:
         if size in known:
             fewer = max(1, shown_rows or 5)
             if not isinstance(args.get(size), int) or args[size] > fewer:
-                return f"For less at a time call {call.name}({json.dumps({**args, size: fewer}, ensure_ascii=False)[:300]}), or narrow its other arguments."
+                smaller = json.dumps({**args, size: fewer}, ensure_ascii=False)[:300]
+                return f"For less at a time call {call.name}({smaller}), or narrow its other arguments."
     if known:
         return f"To see another part call {call.name} again with narrower arguments ({', '.join(known)})."
     return "Work with this part, and say that it is one."

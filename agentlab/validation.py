@@ -22,7 +22,10 @@ def checked(args: Mapping[str, Any], tool: Tool) -> str:
     """`args` as JSON text that fits the tool. Raises `BadArguments` that names the parameter, what came and what is expected."""
     schema = tool.parameters
     fitted = _fitted(dict(args), schema, schema)
-    errors = sorted(_validator(json.dumps(schema, sort_keys=True)).iter_errors(fitted), key=lambda e: (len(e.absolute_path), str(e.validator)))
+    errors = sorted(
+        _validator(json.dumps(schema, sort_keys=True)).iter_errors(fitted),
+        key=lambda e: (len(e.absolute_path), str(e.validator)),
+    )
     if errors:
         raise BadArguments(_sentence(errors[0], tool))
     return json.dumps(fitted, ensure_ascii=False)
@@ -96,7 +99,11 @@ def _sentence(error: Any, tool: Tool) -> str:
     known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
     if error.validator == "required":
         missing = next((name for name in error.validator_value if name not in error.instance), error.validator_value[0])
-        return missing_parameter(f"{where}.{missing}" if where else missing, {"properties": {f"{where}.{missing}" if where else missing: known.get(missing, {})}}, tool.name)
+        return missing_parameter(
+            f"{where}.{missing}" if where else missing,
+            {"properties": {f"{where}.{missing}" if where else missing: known.get(missing, {})}},
+            tool.name,
+        )
     if error.validator == "additionalProperties":
         extra = next((name for name in error.instance if name not in known), "")
         return unknown_parameter(extra, list(known), tool.name if not where else f"{tool.name}, in {where!r},")

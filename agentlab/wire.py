@@ -34,11 +34,15 @@ def reply_from(completion: Any) -> Reply:
         raise ModelError(f"The model returned {type(completion).__name__}, not a chat completion.")
     if completion.get("error"):
         error = completion["error"]
-        raise ModelError(f"The endpoint answered with an error: {error.get('message', error) if isinstance(error, Mapping) else error}")
+        raise ModelError(
+            f"The endpoint answered with an error: {error.get('message', error) if isinstance(error, Mapping) else error}"
+        )
     if "choices" in completion:
         choices = completion["choices"]
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-            raise ModelError(f"The reply holds no choices (keys: {', '.join(sorted(map(str, completion)))}). Ask again, or ask another model.")
+            raise ModelError(
+                f"The reply holds no choices (keys: {', '.join(sorted(map(str, completion)))}). Ask again, or ask another model."
+            )
         choice = choices[0]
     elif "role" in completion or "content" in completion or "tool_calls" in completion:
         choice = {"message": completion}
@@ -117,11 +121,19 @@ def message(entry: System | User | Reply | Result | Stop) -> dict[str, Any]:
         case Reply(text, calls):
             if not calls:
                 return {"role": "assistant", "content": plain_text(text)}
-            return {"role": "assistant", "content": plain_text(text) or None, "tool_calls": [_sent(call) for call in calls]}
+            return {
+                "role": "assistant",
+                "content": plain_text(text) or None,
+                "tool_calls": [_sent(call) for call in calls],
+            }
 
 
 def _sent(call: Call) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": legal_name(call.name), "arguments": as_sent(call.arguments)}}
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": legal_name(call.name), "arguments": as_sent(call.arguments)},
+    }
 
 
 def legal_name(name: str) -> str:

@@ -35,7 +35,9 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             raise TypeError("client is a sync OpenAI client. Write AsyncOpenAI(…): the loop runs calls together.")
         name = model or os.environ.get("OPENAI_MODEL") or ("scripted" if client is not None and _is_lab(client) else None)
         if not name:
-            raise ValueError('No model name. Write models.openai("the-name"), or set OPENAI_MODEL. Your endpoint lists its names at /models.')
+            raise ValueError(
+                'No model name. Write models.openai("the-name"), or set OPENAI_MODEL. Your endpoint lists its names at /models.'
+            )
         self.name, self.options, self._client = name, options, client
 
     def __repr__(self) -> str:
@@ -50,7 +52,10 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             try:
                 self._client = sdk.AsyncOpenAI()
             except sdk.OpenAIError:
-                raise ModelError("No API key. Set OPENAI_API_KEY (any text for a local server, with OPENAI_BASE_URL), or use models.scripted([…]).") from None
+                raise ModelError(
+                    "No API key. Set OPENAI_API_KEY (any text for a local server, with OPENAI_BASE_URL), "
+                    "or use models.scripted([…])."
+                ) from None
         return self._client
 
     async def __call__(self, ask: Ask) -> Reply:
@@ -68,7 +73,9 @@ class openai:  # used as a function; a class, so that its repr can leave out the
         except sdk.OpenAIError as error:
             raise ModelError(masked(self._said(error), client)) from None
         except ValueError:
-            raise ModelError(f"The endpoint at {client.base_url.host} answered with something that is no JSON. Is its address right (…/v1)?") from None
+            raise ModelError(
+                f"The endpoint at {client.base_url.host} answered with something that is no JSON. Is its address right (…/v1)?"
+            ) from None
         return reply_from(completion if isinstance(completion, Mapping) else {})
 
     def _said(self, error: Exception) -> str:
@@ -86,7 +93,8 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             case sdk.PermissionDeniedError():
                 return f"{where} does not allow this (403): {_detail(error)}"
             case sdk.NotFoundError():
-                return f"{where} knows no model {self.name!r}, or the address is wrong (404): {_detail(error)} Change the model name, or OPENAI_BASE_URL."
+                why = f"{where} knows no model {self.name!r}, or the address is wrong (404): {_detail(error)}"
+                return f"{why} Change the model name, or OPENAI_BASE_URL."
             case sdk.RateLimitError():
                 return f"{where} asks to wait, or the quota is used up (429): {_detail(error)}"
             case sdk.APIStatusError():

@@ -30,7 +30,9 @@ class transport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         path = request.url.path.rstrip("/")
         if path.endswith("/models"):
-            return httpx2.Response(200, json={"object": "list", "data": [{"id": NAME, "object": "model", "owned_by": "agentlab"}]})
+            return httpx2.Response(
+                200, json={"object": "list", "data": [{"id": NAME, "object": "model", "owned_by": "agentlab"}]}
+            )
         if not path.endswith("/chat/completions"):
             return _refused(404, f"The scripted model answers /chat/completions only, not {path}.")
         try:
@@ -57,9 +59,18 @@ def completion_of(reply: Reply, model: str) -> dict[str, Any]:
     if reply.calls:
         said = message(reply)
         for sent, call in zip(said["tool_calls"], reply.calls, strict=True):
-            sent["function"] = {"name": call.name, "arguments": call.arguments if _sendable(call.arguments) else as_sent(call.arguments)}
+            sent["function"] = {
+                "name": call.name,
+                "arguments": call.arguments if _sendable(call.arguments) else as_sent(call.arguments),
+            }
     choice = {"index": 0, "message": said, "finish_reason": reply.finish or ("tool_calls" if reply.calls else "stop")}
-    done: dict[str, Any] = {"id": "chatcmpl-scripted", "object": "chat.completion", "created": 0, "model": model, "choices": [choice]}
+    done: dict[str, Any] = {
+        "id": "chatcmpl-scripted",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [choice],
+    }
     if reply.usage:
         prompt, written = reply.usage.get("prompt", 0), reply.usage.get("completion", 0)
         done["usage"] = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
@@ -89,4 +100,6 @@ def _streamed(completion: dict[str, Any]) -> httpx2.Response:
 
 
 def _refused(status: int, why: str) -> httpx2.Response:
-    return httpx2.Response(status, json={"error": {"message": why, "type": "agentlab", "code": None}}, headers={"x-should-retry": "false"})
+    return httpx2.Response(
+        status, json={"error": {"message": why, "type": "agentlab", "code": None}}, headers={"x-should-retry": "false"}
+    )

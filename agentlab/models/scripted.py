@@ -30,7 +30,14 @@ def calls(*pairs: tuple[str, Mapping[str, Any] | str], text: str | None = None) 
 
     The calls have no ids; whoever plays the script numbers them by the turn."""
     asked = [
-        {"id": "", "type": "function", "function": {"name": name, "arguments": args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)}}
+        {
+            "id": "",
+            "type": "function",
+            "function": {
+                "name": name,
+                "arguments": args if isinstance(args, str) else json.dumps(args, ensure_ascii=False),
+            },
+        }
         for name, args in pairs
     ]
     return _completion({"role": "assistant", "content": text, "tool_calls": asked}, "tool_calls")
@@ -52,7 +59,10 @@ class scripted:  # used as a function; a class, so that the script can be looked
 
     def __init__(self, script: Script) -> None:
         if isinstance(script, str | Mapping) or not (callable(script) or isinstance(script, Sequence)):
-            raise TypeError(f"A script is a list of replies or a function of the request, not {type(script).__name__}. Write models.scripted([…]).")
+            raise TypeError(
+                f"A script is a list of replies or a function of the request, not {type(script).__name__}. "
+                "Write models.scripted([…])."
+            )
         self.script = script if callable(script) else tuple(script)
 
     def __repr__(self) -> str:
