@@ -11,8 +11,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
+
+from agentlab import __version__
 
 FOLDER = "my-agentlab"
 
@@ -32,13 +34,6 @@ examples:
 
 class Refused(Exception):
     """Something that was asked for cannot be done; the message says why, and what can."""
-
-
-def version() -> str:
-    try:
-        return metadata.version("jupyter-agentlab")
-    except metadata.PackageNotFoundError:
-        return "not installed (run from a checkout)"
 
 
 def shelf() -> Path:
@@ -181,9 +176,9 @@ def run_doctor(args: argparse.Namespace) -> int:
 
     findings = doctor.examine()
     if args.json:
-        print(json.dumps(doctor.as_dict(findings, version()), indent=2, ensure_ascii=False))
+        print(json.dumps(doctor.as_dict(findings, __version__), indent=2, ensure_ascii=False))
     else:
-        print(doctor.as_text(findings, version()))
+        print(doctor.as_text(findings, __version__))
     return 1 if any(f.state == "broken" for f in findings) else 0
 
 
@@ -194,7 +189,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=30),
     )
-    top.add_argument("--version", action="version", version=f"agentlab {version()}")
+    top.add_argument("--version", action="version", version=f"agentlab {__version__}")
     commands = top.add_subparsers(dest="command", metavar="lab | notebooks | doctor", required=True)
 
     lab = commands.add_parser(
