@@ -7,7 +7,8 @@ after a crash and to wait for a person are one thing: keep the run, extend it. M
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 from .records import Action, Ask, Call, Entry, Held, Reply, Result, Ruling, Stop, System, User
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEGRADED = {"capped", "stuck", "over_budget"}  # after these the model is asked once more, without tools (D2)
+LOST = "Not completed: the run went on without this call. Outcome unknown."
 ENTRIES = (System, User, Reply, Result, Held, Ruling, Stop)
 
 
@@ -30,7 +32,7 @@ class _Mark(NamedTuple):
     turn: int = 0  # replies in all
     stop: int = -1  # the first stop since the last question; an interruption is none, it can be resumed
     stops: int = 0
-    places: int = 0  # messages settled
+    messages: int = 0  # how many there are on the wire
 
 
 class _Trunk:
@@ -39,7 +41,8 @@ class _Trunk:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.marks: list[_Mark] = []
-        self.places: list[int | Result] = []  # messages in order: where the entry stands, or a result made up for a lost call
+        self.wire: list[dict[str, Any]] = []  # the messages in order; copies are handed out, never these
+        self.settled = -1  # the last reply whose results have been placed among the messages
         self.ids: dict[str, int] = {}  # call id -> the reply that asked for it
         self.results: dict[str, int] = {}
         self.holds: dict[str, list[int]] = {}
@@ -52,11 +55,11 @@ class _Trunk:
         mark = self.marks[-1] if self.marks else _Mark()
         match entry:
             case System():
-                self.places.append(at)
+                self.wire.append(message(entry))
             case User():
                 self._settle(mark)
                 mark = mark._replace(asked=at, replies=0, stop=-1, stops=0)
-                self.places.append(at)
+                self.wire.append(message(entry))
             case Reply():
                 self._settle(mark)
                 self.ids.update((call.id, at) for call in entry.calls if call.id not in self.ids)
@@ -65,7 +68,7 @@ class _Trunk:
                 for k, call in enumerate(entry.calls):
                     self.alike.setdefault(call.digest, []).append((at, k))
                 if entry.calls or entry.text.strip():  # an empty message is refused by endpoints: it is not sent
-                    self.places.append(at)
+                    self.wire.append(message(entry))
             case Result():
                 self.results.setdefault(entry.call_id, at)
             case Held():
@@ -75,24 +78,24 @@ class _Trunk:
             case Stop() if entry.kind != "interrupted":
                 if entry.kind in DEGRADED and not mark.stops:
                     self._settle(mark)
-                    self.places.append(at)
+                    self.wire.append(message(entry))
                 mark = mark._replace(stop=at if mark.stop < 0 else mark.stop, stops=mark.stops + 1)
         self.entries.append(entry)
         if isinstance(entry, Result):
             self._settle(mark, only_whole=True)
-        self.marks.append(mark._replace(places=len(self.places)))
+        self.marks.append(mark._replace(messages=len(self.wire)))
 
     def _settle(self, mark: _Mark, only_whole: bool = False) -> None:
         """Place the results of the last turn, in call order. A call that never got one gets one made up (never sent alone)."""
-        if mark.reply < 0:
+        if mark.reply <= self.settled:
             return
         calls = cast(Reply, self.entries[mark.reply]).calls
-        if not calls or (self.places and self.places[-1] != mark.reply):
-            return
         if only_whole and not all(call.id in self.results for call in calls):
             return
-        lost = "Not completed: the run went on without this call. Outcome unknown."
-        self.places.extend(self.results.get(call.id, Result(call.id, lost, error=True)) for call in calls)
+        self.settled = mark.reply
+        for call in calls:
+            at = self.results.get(call.id)
+            self.wire.append(message(cast(Result, self.entries[at]) if at is not None else Result(call.id, LOST, error=True)))
 
 
 class Log(Sequence[Entry]):
@@ -151,8 +154,10 @@ class Messages(Sequence[dict[str, Any]]):
         where = at + self._n if at < 0 else at
         if not 0 <= where < self._n:
             raise IndexError(f"there are {self._n} messages; there is no message {at}")
-        place = self._trunk.places[where]
-        return message(place if isinstance(place, Result) else self._trunk.entries[place])  # type: ignore[arg-type]  # only entries with a wire form are placed
+        return _copied(self._trunk.wire[where])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(_copied, islice(self._trunk.wire, self._n))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Messages | list | tuple):
@@ -308,7 +313,7 @@ class Run:
 
     def _ask(self, last: bool = False) -> Ask:
         mark = self._mark
-        return Ask(Messages(self._trunk, mark.places), last=last, turn=mark.turn)
+        return Ask(Messages(self._trunk, mark.messages), last=last, turn=mark.turn)
 
     @property
     def status(self) -> str:
@@ -346,7 +351,7 @@ class Run:
     def messages(self) -> list[dict[str, Any]]:
         """The whole history as wire messages, results in call order; new dicts each time."""
         ready = [self.result(call.id) for call in cast(Reply, self._trunk.entries[self._mark.reply]).calls] if self._open else []
-        return [*Messages(self._trunk, self._mark.places), *(message(result) for result in ready if result)]
+        return [*Messages(self._trunk, self._mark.messages), *(message(result) for result in ready if result)]
 
     @property
     def usage(self) -> Usage:
@@ -366,6 +371,13 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run: {self.status}, {self.requests} requests, {self._n} entries>"
+
+
+def _copied(sent: dict[str, Any]) -> dict[str, Any]:
+    """A message that its owner may change."""
+    if "tool_calls" in sent:
+        return {**sent, "tool_calls": [{**call, "function": {**call["function"]}} for call in sent["tool_calls"]]}
+    return {**sent}
 
 
 def _view(trunk: _Trunk, n: int) -> Run:
