@@ -18,6 +18,7 @@ from .run import Run
 from .tools import ToolError, UnknownTool
 from .truncation import shorten
 from .validation import checked
+from .wire import ModelError
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def _words(error: BaseException) -> str:
         said = str(error).strip().rstrip(".")
     except Exception:
         said = "its message cannot be read"
-    if isinstance(error, ToolError):
+    if isinstance(error, ToolError | ModelError) and said:  # their messages are sentences already
         return said
     return f"{type(error).__name__}: {said}" if said else f"{type(error).__name__}, without a message"
 
