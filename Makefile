@@ -44,7 +44,7 @@ pytest: $(VENV)/.test
 	$(RUN) -m pytest -m "not timing" --ignore tests/browser -n $(WORKERS) --dist loadgroup
 
 front-end:
-	@if command -v npm >/dev/null && node -e 'process.exit(+process.versions.node.split(".")[0] < 20)' 2>/dev/null; then \
+	@if command -v npm >/dev/null && node -e 'process.exit(+process.versions.node.split(".")[0] < 20 ? 1 : 0)' 2>/dev/null; then \
 	  $(MAKE) --no-print-directory widgets/node_modules/.package-lock.json && cd widgets && npm run check && npm test; \
 	elif [ "$(CI)" = true ]; then \
 	  echo "front end: FAILED. CI must have Node 20 or newer, with npm."; exit 1; \
