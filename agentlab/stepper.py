@@ -1,0 +1,547 @@
+"""The stepper: a run that stands still until the person lets it go on. A state machine; nothing here knows of widgets.
+
+It holds branches, each a list of moments with a cursor, and a loop that makes the next moment (`OwnLoop` for an `Agent`,
+`TheirLoop` for the learner's own function). Within what is known, Step and Back only move the cursor; at the last moment Step
+lets the loop do one thing. One command at a time: a click that comes while something runs is not kept for later.
+
+Drive it from code as the widget does: `await stepper.step()`, `stepper.back()`, `await stepper.fork(...)`; these raise what
+goes wrong. `stepper.receive(message)` is the widget's way in: it never raises, and says what went wrong in the status line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Protocol
+
+from .asking import place
+from .branches import Branch, Moment, Snapshot, Worlds
+from .own_loop import NotPossible
+from .rows import notes_wire
+from .run import Run
+from .twin import text_of_stepper
+
+NOBODY_HERE = "nobody is here to approve it (headless run)"
+STOP_WITHIN = 0.6
+HEARTBEAT = 0.25  # without it, an interrupt of a cell that waits is not noticed for a long time
+
+
+def clicks_come_through() -> bool:
+    """Whether this kernel takes a click while a cell waits: ipykernel before 7 keeps it until the cell has ended."""
+    kernel = sys.modules.get("ipykernel")
+    return kernel is None or getattr(kernel, "version_info", (7,))[0] >= 7
+
+
+class Busy(RuntimeError):
+    """Something is running; the stepper does one thing at a time."""
+
+
+class Loop(Protocol):
+    """What makes the next moment of a branch."""
+
+    door: bool
+    title: str
+    worlds: Worlds
+    start: Snapshot  # the worlds before anything ran
+
+    @property
+    def cannot_fork(self) -> str: ...  # why no other way can be taken, or an empty text
+    def open(self, branch: Branch) -> None: ...  # the first moment, where that needs no waiting
+    async def begin(self, branch: Branch) -> None: ...  # the first moment, where it does
+    async def advance(self, branch: Branch) -> None: ...
+    def stopped(self, branch: Branch) -> None: ...
+    async def fork(self, branch: Branch, parent: Branch, row: int, what: str, text: str, call_id: str | None) -> str: ...
+    def rule(self, branch: Branch, call_id: str, digest: str, ok: bool, why: str, arguments: str | None) -> None: ...
+    def refuse_all(self, branch: Branch, why: str) -> None: ...
+    def close(self, branch: Branch) -> None: ...
+
+
+class Stepper:
+    """One run, standing still. `run`, `answer`, `messages` and `status` are those of the moment that is looked at."""
+
+    def __init__(self, loop: Loop, name: str | None = None) -> None:
+        self._loop = loop
+        self.title = name or loop.title
+        self.epoch = 0
+        self.branches: dict[int, Branch] = {}
+        self.running = False  # a step is being taken, or one after another
+        self.going = False  # Run was pressed: step after step, until paused, held or over
+        self._was_going = False  # Run came to a call that waits for a person
+        self.left = False  # the person stopped it: nobody waits for it any more
+        self.on_change: Callable[[], None] = lambda: None
+        self.on_say: Callable[[str, str], None] = lambda text, tone: None
+        self.on_rest: Callable[[], None] = lambda: None  # it came to an end, or waits for a person
+        self._claimed = False  # a click has begun a command whose task has not started
+        self._flight: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._context: contextvars.Context | None = None
+        self.view: Any = None  # the widget, where it is shown
+        self.shown_in = ""  # the execution of the cell that made it, which shows it already
+        self._start()
+
+    def _start(self) -> None:
+        self.branches = {}
+        self.branch = self._new_branch("main")
+        self.branches[self.branch.id] = self.branch
+        self._loop.open(self.branch)
+
+    def _new_branch(self, name: str, parent: Branch | None = None, row: int = 0) -> Branch:
+        return Branch(len(self.branches), name, parent, row)
+
+    # ---- look ----
+    @property
+    def moment(self) -> Moment | None:
+        """The moment that is looked at; None before the loop has stood still for the first time."""
+        return self.branch.moment if self.branch.moments else None
+
+    @property
+    def run(self) -> Run:
+        """The run as of the moment that is looked at."""
+        return self.moment.run if self.moment else Run()
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return self.run.messages
+
+    @property
+    def answer(self) -> str | None:
+        return self.moment.answer or None if self.moment else None
+
+    @property
+    def status(self) -> str:
+        return self.moment.status if self.moment else "running"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the loop has nothing left to do on this branch."""
+        return bool(self.branch.moments) and self.branch.moments[-1].place == "end"
+
+    @property
+    def waits_for_person(self) -> bool:
+        return bool(self.branch.moments) and bool(self.branch.moments[-1].held) and self.branch.moments[-1].status == "waiting"
+
+    # ---- move: within what is known nothing runs ----
+    def back(self) -> None:
+        """One moment back. The loop itself stays where it is."""
+        self.goto(self.branch.at - 1)
+
+    def forward(self) -> None:
+        """One moment on, where one is known."""
+        self.goto(self.branch.at + 1)
+
+    def goto(self, at: int) -> None:
+        """Look at the moment `at`, or at the nearest that there is."""
+        self._free()
+        self._was_going = False
+        self.branch.at = max(0, min(at, self.branch.last))
+        self._changed()
+
+    def switch(self, id: int) -> None:
+        """Look at another branch, in its own world as it was at its cursor."""
+        self._free()
+        if id not in self.branches:
+            raise NotPossible(f"There is no branch {id}. Branches: {', '.join(str(known) for known in self.branches)}.")
+        self.branch = self.branches[id]
+        if self.moment is not None and not self._loop.cannot_fork:
+            self._loop.worlds.put_back(self.moment.world)
+        self._changed()
+
+    # ---- run ----
+    async def begin(self) -> None:
+        """Stand still for the first time. Every other command does this first."""
+        if not self.branch.moments:
+            async with self._turn():
+                await self._begin()
+
+    async def step(self) -> None:
+        """One moment on: known ones are only shown; from the last one the loop does one thing."""
+        async with self._turn():
+            await self._begin()
+            await self._step()
+
+    async def go(self) -> None:
+        """Step after step, until paused, until a call waits for a person, or to the end."""
+        async with self._turn():
+            await self._begin()
+            await self._go()
+
+    async def _begin(self) -> None:
+        if not self.branch.moments:
+            await self._fly(self._loop.begin(self.branch))
+            self._rest()
+
+    async def _go(self) -> None:
+        self.going = True
+        try:
+            while self.going and self._blocked("step") is True:
+                await self._step()
+                await asyncio.sleep(0)  # let clicks and messages through between two steps
+            self._was_going = self.going and self.waits_for_person
+        finally:
+            self.going = False
+
+    async def _step(self) -> None:
+        self._was_going = False
+        branch = self.branch
+        if not branch.is_at_last:
+            branch.at += 1
+            self._changed()
+            return
+        reason = self._blocked("step")
+        if reason is not True:
+            raise NotPossible(reason)
+        await self._fly(self._loop.advance(branch))
+        self._rest()
+
+    async def _fly(self, work: Coroutine[Any, Any, None]) -> None:
+        """Await `work` in a task of its own, which Stop can cancel without ending whoever waits here."""
+        self._stopping = False
+        self._changed()
+        self._flight = flight = asyncio.create_task(work)
+        try:
+            while not flight.done():
+                await asyncio.wait({flight}, timeout=STOP_WITHIN if self._stopping else HEARTBEAT)
+                if self._stopping and not flight.done():
+                    break  # it will not be cancelled: do not let it hold the person
+        except asyncio.CancelledError:  # the cell that waits here was interrupted
+            flight.cancel()
+            await asyncio.wait({flight}, timeout=STOP_WITHIN)
+            if self.branch.moments:
+                self._loop.stopped(self.branch)
+            raise
+        finally:
+            self._flight = None
+            flight.add_done_callback(_look_away)
+        if self._stopping:
+            if flight.done() and not flight.cancelled() and flight.exception() is None:
+                return  # it was finished before it could be stopped
+            self._loop.stopped(self.branch)
+        else:
+            flight.result()
+
+    def pause(self) -> None:
+        """Let the step that runs come to its end, and take no further one."""
+        self.going = False
+        self._changed()
+
+    def stop(self) -> None:
+        """Cancel what runs. Where nothing runs, end the run here; what was found stays, and Step takes it up again."""
+        self.going = False
+        self.left = True
+        if self._flight is not None:
+            self._stopping = True
+            self._flight.cancel()
+        elif self.branch.moments and not self.is_over:
+            self.branch.at = self.branch.last
+            self._loop.stopped(self.branch)
+            self._rest()
+        self._changed()
+
+    async def reset(self) -> None:
+        """Begin anew, in the world as it was at the start. All branches go."""
+        async with self._turn():
+            for branch in self.branches.values():
+                self._loop.close(branch)
+            if self._loop.start and not self._loop.cannot_fork:
+                self._loop.worlds.put_back(self._loop.start)
+            self.epoch += 1
+            self.left = False
+            self._start()
+            await self._begin()
+
+    # ---- take another way ----
+    async def fork(self, row: int, what: str, text: str, call_id: str | None = None) -> None:
+        """Edit row `row` ("text" of a message or result, or "arguments" of the call `call_id`) and go on from there.
+
+        The new branch stands where that row came in, in the world as it was then. The old one stays and can be switched to.
+        """
+        async with self._turn():
+            if self._loop.cannot_fork:
+                raise NotPossible(self._loop.cannot_fork)
+            parent = self.branch
+            if not 0 <= row < len(parent.rows):
+                raise NotPossible(f"There is no row {row} to fork from.")
+            branch = self._new_branch(f"{len(self.branches) + 1}: {what} of row {row + 1} edited", parent, row)
+            said = ""
+
+            async def work() -> None:
+                nonlocal said
+                said = await self._loop.fork(branch, parent, row, what, text, call_id)
+
+            await self._take(branch, work())
+            self.on_say(said, "info")
+
+    async def _take(self, branch: Branch, work: Coroutine[Any, Any, None]) -> None:
+        parent = self.branch
+        self.branch = branch
+        try:
+            await self._fly(work)
+        except BaseException:
+            self.branch = parent
+            self._loop.close(branch)
+            raise
+        self.branches[branch.id] = branch
+        self.left = False
+        self._rest()
+
+    def rule(self, call_id: str, digest: str, ok: bool, why: str = "", arguments: str | None = None) -> None:
+        """The person's yes or no to one held call, exactly as it was shown. Step then runs it, or tells the model of the no.
+
+        At an earlier moment this is another way: the ruling opens a branch there, and the one before stays.
+        """
+        self._free()
+        branch = self.branch
+        if branch.is_at_last:
+            self._loop.rule(branch, call_id, digest, ok, why, arguments)
+        else:
+            if self._loop.cannot_fork:
+                raise NotPossible(f"This call was ruled on. {self._loop.cannot_fork}")
+            moment = branch.moment
+            other = self._new_branch(f"{len(self.branches) + 1}: another ruling", branch, moment.rows)
+            other.share(branch, moment.rows, moment.bars, branch.moments[: branch.at + 1], {})
+            other.at = other.last
+            self._loop.worlds.put_back(moment.world)
+            self._loop.rule(other, call_id, digest, ok, why, arguments)
+            self.branches[other.id] = self.branch = other
+        self._rest()
+
+    # ---- wait ----
+    async def finish(self) -> Run:
+        """Wait until the person has reached the end, or has stopped it. Where nobody can be, run to the end. Returns the run."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+        if place() != "notebook" or self.view is None:
+            await self.run_to_end()
+        elif not clicks_come_through():
+            self.say("This kernel takes no clicks while a cell runs. Step to the end first, then run the cells below.", "info")
+        else:
+            # an event alone would let an interrupt of the cell go unnoticed
+            while (self.running or not self.is_over) and not self.left:  # noqa: ASYNC110
+                await asyncio.sleep(HEARTBEAT)
+        return self.run
+
+    async def run_to_end(self, why: str = NOBODY_HERE) -> None:
+        """Go to the end by itself. Every call that waits for a person is refused: no answer means no."""
+        while True:
+            await self.go()
+            if not self.waits_for_person:
+                break
+            self._loop.refuse_all(self.branch, why)
+        self._rest()
+
+    def close(self) -> None:
+        """Let go of everything: its cell is run again, and another stepper takes its place."""
+        self.left = True
+        if self._flight is not None:
+            self._flight.cancel()
+        for branch in self.branches.values():
+            self._loop.close(branch)
+
+    # ---- the widget's way in ----
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take steps on this event loop, with the context of the cell that made the stepper: what tools print goes there."""
+        self._home, self._context = loop, contextvars.copy_context()
+
+    def launch(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a command as a task; what goes wrong is said in the status line."""
+        if self._home is None:
+            work.close()
+            raise RuntimeError("The stepper has no event loop. Make it in a notebook cell, or await stepper.finish().")
+        task = self._home.create_task(self._told(work), context=self._context)
+        self._tasks.add(task)  # a task that nobody holds may be collected while it runs
+        task.add_done_callback(self._tasks.discard)
+
+    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:
+            self.say_error(error)
+        finally:
+            self._changed()
+
+    def receive(self, message: Mapping[str, Any]) -> bool:
+        """Do what a click asks. False where it was meant for another moment, or came while something runs: nothing is done."""
+        op = message.get("op")
+        if op in ("pause", "stop"):  # these are meant for what runs, wherever that has got to
+            if message.get("epoch") != self.epoch:
+                return False
+            self.pause() if op == "pause" else self.stop()
+            return True
+        at = self.branch.at if op == "goto" else message.get("at")  # a goto looks at what is known: it may come late
+        meant = (message.get("epoch"), message.get("branch"), at)
+        if self.running or meant != (self.epoch, self.branch.id, self.branch.at):
+            return False
+        try:
+            return self._do(op, message)
+        except Exception as error:
+            self.say_error(error)
+            return True
+
+    def _do(self, op: object, message: Mapping[str, Any]) -> bool:
+        match op:
+            case "step":
+                self._claim(self.step)
+            case "run":
+                self._claim(self.go)
+            case "reset":
+                self._claim(self.reset)
+            case "fork":
+                row, what, text = int(message["row"]), str(message["what"]), str(message["text"])
+                self._claim(lambda: self.fork(row, what, text, message.get("call_id")))
+            case "back":
+                self.back()
+            case "forward":
+                self.forward()
+            case "goto":
+                self.goto(int(message.get("to", message.get("at", self.branch.at))))
+            case "branch":
+                self.switch(int(message["id"]))
+            case "rule":
+                self._rule(message)
+            case _:
+                raise NotPossible(f"The stepper knows no command {op!r}: its front end is of another version. Reload the page.")
+        return True
+
+    def _rule(self, message: Mapping[str, Any]) -> None:
+        arguments = message.get("arguments")
+        self.rule(
+            str(message["call_id"]), str(message["digest"]), message.get("ok") is True, str(message.get("why") or ""),
+            None if arguments is None else str(arguments),
+        )  # fmt: skip
+        if self._was_going and not self.waits_for_person:  # they had pressed Run: the ruling was all that it waited for
+            self._claim(self.go)
+
+    def _claim(self, command: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Mark the stepper as running from this very click on: a second click finds it so, though the task has not begun."""
+        self.running = True
+        self._claimed = True
+        self.launch(command())
+        self._changed()
+
+    def say(self, text: str, tone: str = "info") -> None:
+        """One sentence for the status line."""
+        self.on_say(text, tone)
+
+    def say_error(self, error: BaseException) -> None:
+        self.say(str(error) if isinstance(error, NotPossible | Busy) else f"{type(error).__name__}: {error}", "error")
+
+    # ---- one thing at a time ----
+    def _free(self) -> None:
+        if self.running:
+            raise Busy("A step is running. Wait for it, or stop it.")
+
+    def _turn(self) -> _Turn:
+        return _Turn(self)
+
+    def _changed(self) -> None:
+        self.on_change()
+
+    def _rest(self) -> None:
+        self._changed()
+        if self.is_over or self.waits_for_person:
+            self.on_rest()
+
+    # ---- the state that a view shows ----
+    def _blocked(self, command: str) -> str | bool:
+        """True, or why `command` cannot be given now."""
+        moments = self.branch.moments
+        if not moments:
+            return True
+        moment, at = moments[-1], self.branch.at
+        match command:
+            case "back":
+                return at > 0 or "This is the first moment."
+            case "forward":
+                return not self.branch.is_at_last or "Nothing further has happened yet. Step goes on."
+            case "step" | "run":
+                if not self.branch.is_at_last or moment.again:
+                    return True
+                if moment.place == "end":
+                    return "The run is over. Go back and fork, or reset."
+                if moment.held and moment.status == "waiting":
+                    names = ", ".join(held["name"] for held in moment.held)
+                    return f"{names} waits for your yes or no."
+                return True
+            case "stop":
+                return self.running or not self.is_over or "The run is over."
+            case "fork":
+                return self._loop.cannot_fork or True
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """What a view shows besides rows and bars. Its size does not depend on the history."""
+        branch, moment = self.branch, self.moment
+        known = not branch.is_at_last
+        says = moment.says if moment else "Step begins."
+        state: dict[str, Any] = {
+            "branch": branch.id,
+            "at": branch.at,
+            "last": max(branch.last, 0),
+            "rows": moment.rows if moment else 0,
+            "bars": moment.bars if moment else 0,
+            "phase": moment.place if moment else "request",
+            "turn": moment.turn if moment else 1,
+            "lamps": dict(moment.lamps) if moment else {},
+            "next": "Step shows what came next. It is known, so nothing runs." if known else says,
+            "status": moment.status if moment else "running",
+            "answer": (moment.answer if moment else "")[:4_000],
+            "running": self.running,
+            "notes": notes_wire(moment.notes) if moment else [],
+            "held": [dict(held) for held in moment.held] if moment else [],
+            "can": {command: self._blocked(command) for command in ("step", "back", "forward", "run", "stop", "reset", "fork")},
+            "branches": [
+                {
+                    "id": one.id, "name": one.name, "parent": one.parent, "row": one.row,
+                    "rows": len(one.rows), "current": one is branch,
+                }
+                for one in {**self.branches, branch.id: branch}.values()
+            ],
+            "title": self.title,
+            "door": self._loop.door,
+        }  # fmt: skip
+        if moment and moment.line is not None:
+            state["line"] = moment.line.wire()
+        return state
+
+    # ---- in plain Python ----
+    def text(self) -> str:
+        """The stepper as text, for a terminal."""
+        return text_of_stepper(self)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _ipython_display_(self) -> None:
+        """Show it once more, save in the cell that made it: there it is shown already."""
+        if self.view is None:
+            raise NotImplementedError  # IPython then prints the text
+        self.view.show_here(self.shown_in)
+
+
+class _Turn:
+    """`async with`: nothing else runs meanwhile. A command that was claimed by a click takes its claim over."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        self.stepper = stepper
+
+    async def __aenter__(self) -> None:
+        if self.stepper.running and not self.stepper._claimed:
+            raise Busy("A step is running. Wait for it, or stop it.")
+        self.stepper._claimed = False
+        self.stepper.running = True
+
+    async def __aexit__(self, *_: object) -> None:
+        self.stepper.running = False
+        self.stepper._changed()
+
+
+def _look_away(flight: asyncio.Task[None]) -> None:
+    """What was stopped may still raise later, when nobody looks: that is no news."""
+    if not flight.cancelled():
+        flight.exception()
