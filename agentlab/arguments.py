@@ -10,11 +10,14 @@ import ast
 import hashlib
 import json
 import re
+import warnings
 from functools import lru_cache
 from typing import Any, NoReturn
 
-FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n(.*?)\n?\s*```\s*$", re.DOTALL)
+LANGUAGE = re.compile(r"```[\w-]*[ \t]*\n")
+DEPTH = 50  # far deeper than any tool asks for; what walks arguments may then recurse without fear
 ASK_AGAIN = "Send the call again with one complete JSON object."
+CUT_OFF = "The reply was cut off at the output limit, so this call may be incomplete. It was not run. Send it again, shorter."
 
 
 class BadArguments(ValueError):
@@ -25,17 +28,37 @@ def parse(text: str) -> dict[str, Any]:
     """The arguments in `text` as a new dict. Raises `BadArguments` with a sentence for the model."""
     if not text.strip() or text.strip() == "null":
         return {}
-    value = _read(text)
-    if isinstance(value, str):  # encoded twice: the object stands inside a JSON string
-        value = _read(value)
+    try:
+        value = _read(text)
+        if isinstance(value, str):  # encoded twice: the object stands inside a JSON string
+            value = _read(value)
+    except RecursionError:
+        raise BadArguments(f"The arguments are nested too deeply. {ASK_AGAIN}") from None
+    if text.count("{") + text.count("[") > DEPTH and _is_deep(value):
+        raise BadArguments(f"The arguments are nested more than {DEPTH} levels deep. {ASK_AGAIN}")
     if not isinstance(value, dict):
         raise BadArguments(f'The arguments must be a JSON object such as {{"name": value}}, not {_kind(value)}. {ASK_AGAIN}')
     return value
 
 
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEPTH + 1):
+        level = [
+            inner for one in level if isinstance(one, dict | list) for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(level)
+
+
+def _unfenced(text: str) -> str:
+    """What stands inside a markdown fence."""
+    bare = text.strip()
+    opening = LANGUAGE.match(bare)
+    return bare[opening.end() : -3] if opening and len(bare) >= opening.end() + 3 and bare.endswith("```") else text
+
+
 def _read(text: str) -> Any:
-    fenced = FENCE.match(text)
-    body = fenced[1] if fenced else text
+    body = _unfenced(text)
     try:
         return _load(body)
     except json.JSONDecodeError as error:
@@ -58,13 +81,9 @@ def _read(text: str) -> Any:
 def _load(text: str) -> Any:
     try:  # strict=False: models put raw tabs and line breaks inside strings, and lose nothing by it
         return json.loads(text, strict=False, object_pairs_hook=_pairs, parse_constant=_no_constant)
-    except RecursionError:
-        raise BadArguments(f"The arguments are nested too deeply. {ASK_AGAIN}") from None
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, BadArguments):
         raise
-    except ValueError as error:
-        if isinstance(error, BadArguments):
-            raise
+    except ValueError:
         raise BadArguments(f"The arguments hold a number that is too long to read. {ASK_AGAIN}") from None
 
 
@@ -118,13 +137,19 @@ def _outside_strings(text: str) -> tuple[str, bool, int]:
             depth += 1
         elif sign in "}]":
             depth -= 1
-            at = len(out) - 1
-            while at >= 0 and out[at].isspace():
-                at -= 1
-            if at >= 1 and out[at] == "," and "".join(out[:at]).rstrip()[-1:] not in (",", "{", "[", ":"):
+            at = _last_sign(out, len(out))
+            if at >= 1 and out[at] == "," and (before := _last_sign(out, at)) >= 0 and out[before] not in ",{[:":
                 del out[at]
         out.append(sign)
     return "".join(out), inside, depth
+
+
+def _last_sign(signs: list[str], end: int) -> int:
+    """Where the last of `signs` before `end` stands that is no white space; -1 where there is none."""
+    end -= 1
+    while end >= 0 and signs[end].isspace():
+        end -= 1
+    return end
 
 
 def _without_trailing_commas(text: str) -> Any | None:
@@ -149,7 +174,9 @@ def _from_python(text: str) -> Any | None:
     if text.lstrip()[:1] != "{" or len(text) > 100_000:
         return None
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings():  # "\d" in a literal is a warning to Python: whoever reads the run has no use for it
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     try:
@@ -185,9 +212,8 @@ def _from_prose(text: str) -> Any | None:
         return None
     if set(text[:start] + text[end + 1 :]) & set("{}[]\"'"):  # more than words: do not guess
         return None
-    inner = FENCE.sub(r"\1", text[start : end + 1])
     try:
-        return _load(inner)
+        return _load(text[start : end + 1])
     except json.JSONDecodeError:
         return None
 
@@ -209,22 +235,22 @@ def plain_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=256)
 def as_sent(raw: str) -> str:
     """The form of `raw` that may stand in a history: unchanged where it is a strict JSON object, else an object."""
     try:
-        value = parse(raw)
-    except BadArguments:
+        written = json.dumps(parse(raw), ensure_ascii=False, allow_nan=False)
+    except ValueError:  # unreadable, or a number beyond what JSON has
         return json.dumps({"unreadable_arguments": plain_text(raw[:2_000])}, ensure_ascii=False)
     try:
         if isinstance(json.loads(raw), dict):
             return plain_text(raw)
     except ValueError:
         pass
-    return plain_text(json.dumps(value, ensure_ascii=False))
+    return plain_text(written)
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=256)
 def canonical(raw: str) -> str:
     """One spelling for equal arguments: sorted keys, no spaces (D3). A text that cannot be read stands for itself."""
     try:

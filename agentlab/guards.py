@@ -8,12 +8,14 @@ in the README.
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .arguments import BadArguments, canonical
-from .loop import SECONDS_TO_LET_GO, Act
+from .arguments import CUT_OFF, BadArguments, canonical
+from .loop import Act, let_go
 from .records import Action, Ask, Call, Entry, Held, Note, Reply, Result, Stop
+from .results import words
 from .run import Run
 from .tools import ToolError, UnknownTool
 from .truncation import shorten
@@ -27,13 +29,14 @@ class Isolate:
 
     # C1-C5. Nothing that a tool does may leave the loop: SystemExit and a cancellation of its own are failures like others.
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        task = _this_task()
         try:
             entry = await act(run, action)
-        except (KeyboardInterrupt, GeneratorExit):
+        except KeyboardInterrupt:
             raise
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if isinstance(action, Ask) or task is None or task.cancelling():
+        except (asyncio.CancelledError, GeneratorExit) as error:
+            # A person stops the run, or its coroutine is thrown away; raised by the tool itself, it is a failure like others.
+            if isinstance(action, Ask) or task is None or task.cancelling() or _this_task() is not task:
                 raise
             return self._failed(action, error)
         except BaseException as error:
@@ -60,15 +63,16 @@ class Isolate:
         return Result(call.id, text, error=True, notes=(Note("Isolate", type(error).__name__),))
 
 
-def _words(error: BaseException) -> str:
-    """Type and message of an error, whatever its own __str__ does."""
+def _this_task() -> asyncio.Task[Any] | None:
     try:
-        said = str(error).strip().rstrip(".")
-    except Exception:
-        said = "its message cannot be read"
-    if isinstance(error, ToolError | ModelError) and said:  # their messages are sentences already
-        return said
-    return f"{type(error).__name__}: {said}" if said else f"{type(error).__name__}, without a message"
+        return asyncio.current_task()
+    except RuntimeError:  # no event loop: the coroutine is driven by hand, or thrown away after its loop
+        return None
+
+
+def _words(error: BaseException) -> str:
+    said = words(error)  # the messages of our own errors are sentences already
+    return said.removeprefix(f"{type(error).__name__}: ") if isinstance(error, ToolError | ModelError) else said
 
 
 def _others(call: Call) -> str:
@@ -111,9 +115,9 @@ class Repeats:
                 why = f"two turns in a row held nothing but repeated calls ({self._circle(run)})"
                 return Stop("stuck", why, (Note("Repeats", why),))
             return await act(run, action)
-        turns, sibling = run.earlier(action)
         if action.tool is not None and action.tool.repeatable:
             return await act(run, action)
+        turns, sibling = run.earlier(action)
         if sibling is not None:
             text = f"Not run a second time: this call is the same as {sibling} in this turn. Its result stands there."
             return Result(action.id, text, error=True, notes=(Note("Repeats", f"same call as {sibling}"),))
@@ -170,9 +174,11 @@ class Validate:
 
     # H1, H2: shape here, business rules inside the tool. What is wrong goes back to the model as a task.
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
-        if isinstance(action, Ask) or action.tool is None or action.cut:
+        if isinstance(action, Ask) or action.tool is None:
             return await act(run, action)
         try:
+            if action.cut:  # before a person is asked about half a call
+                raise BadArguments(CUT_OFF)
             arguments = checked(action.args, action.tool)
         except BadArguments as error:
             return Result(action.id, str(error), error=True, notes=(Note("Validate", str(error)[:200]),))
@@ -194,15 +200,14 @@ class Timeout:
         if isinstance(action, Ask):
             return await act(run, action)
         limit = (action.tool.timeout if action.tool else None) or self.seconds
+        began = time.perf_counter()
         task = asyncio.ensure_future(act(run, action))
         try:
             await asyncio.wait([task], timeout=limit)
-        except asyncio.CancelledError:
-            await _let_go(task)
-            raise
-        if task.done():
-            return task.result()
-        await _let_go(task)
+            if task.done():
+                return self._late(task.result(), time.perf_counter() - began, limit)
+        finally:
+            await let_go([task])
         text = (
             f"{action.name} gave no result within {limit:g} s and was left. The outcome is unknown: it may still finish, or have "
             f"finished. Check before you repeat it; ask for less if you do."
@@ -215,13 +220,12 @@ class Timeout:
             notes=(Note("Timeout", f"no result within {limit:g} s, outcome unknown"),),
         )
 
-
-async def _let_go(task: asyncio.Future[Entry]) -> None:
-    """Cancel an async tool and wait a moment for it to end. A thread cannot be killed: it runs on, and nobody waits for it."""
-    task.cancel()
-    await asyncio.wait([task], timeout=SECONDS_TO_LET_GO)
-    if task.done() and not task.cancelled():
-        task.exception()
+    def _late(self, entry: Entry, seconds: float, limit: float) -> Entry:
+        """Where a tool ran in line (no threads, as in Pyodide) or blocked the event loop, nobody could leave it in time."""
+        if seconds <= limit or not isinstance(entry, Result):
+            return entry
+        why = f"took {seconds:.1f} s: the limit of {limit:g} s could not be held, since the event loop was blocked meanwhile"
+        return replace(entry, notes=(*entry.notes, Note("Timeout", why)))
 
 
 @dataclass(frozen=True)
@@ -230,6 +234,8 @@ class Approve:
 
     # I1, I2: bound to id and argument digest; yes, no with a reason, or other arguments. No answer is not a yes.
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        if isinstance(action, Call) and action.tools is None:  # an act of somebody's own stands between: say so to `perform`
+            return await act(run, replace(action, unseen=True))
         if isinstance(action, Ask) or action.tool is None or not action.tool.dangerous:
             return await act(run, action)
         asked = run.call(action.id) or action
@@ -239,7 +245,7 @@ class Approve:
             return Held(action.id, asked.digest, why, (Note("Approve", f"{action.name} is marked dangerous"),))
         if ruling.expired:
             return self._not_run(action, "nobody answered in time. That is not a refusal: ask the person whether to try again")
-        if not ruling.ok:
+        if ruling.ok is not True:
             reason = f" Reason: {ruling.why.rstrip('.')}." if ruling.why.strip() else ""
             return self._not_run(
                 action,

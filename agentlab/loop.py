@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from .records import Action, Ask, Call, Entry, Reply, Result, Stop
 from .run import Run
@@ -55,19 +55,46 @@ async def steps(
     """
     while todo := run.todo:
         done: dict[int, Entry] = {}
+        cancelled = _cancelled()
         try:
             if isinstance(todo[0], Ask):
                 done[0] = await act(run, todo[0])
             else:
                 await _turn(run, act, cast(list[Call], todo), width, alone, done)
+            if _cancelled() > cancelled:  # a tool swallowed the cancellation, which was meant for the run
+                raise asyncio.CancelledError
         except (asyncio.CancelledError, KeyboardInterrupt):
             if keep:
                 keep(run.plus(*_interrupted(todo, done)))
             raise
-        run = run.plus(*(done[i] for i in range(len(todo))))
+        run = run.plus(*_in_order(todo, done))
         if keep:
             keep(run)
         yield run
+
+
+def _cancelled() -> int:
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
+
+
+def _in_order(todo: list[Action], done: dict[int, Entry]) -> list[Entry]:
+    """What was done, in the order of what was to do; a stop comes last, and one is enough."""
+    entries = [_fitting(action, done[i]) for i, action in enumerate(todo)]
+    stops = [entry for entry in entries if isinstance(entry, Stop)]
+    return [*(entry for entry in entries if not isinstance(entry, Stop)), *stops[:1]]
+
+
+def _fitting(action: Action, entry: Entry) -> Entry:
+    """The entry, where it moves the run on. A guard that answers another call than the one asked would loop for ever."""
+    about = getattr(entry, "call_id", None)
+    if isinstance(entry, Stop) or about == (action.id if isinstance(action, Call) else None):
+        return entry
+    what = f"the call {action.id!r}" if isinstance(action, Call) else "the request to the model"
+    raise TypeError(
+        f"A guard answered {what} with {entry!r:.120}. It must return what `act` returned, "
+        + ("or a Result, Held or Stop for this call." if isinstance(action, Call) else "or a Reply or Stop of its own.")
+    )
 
 
 def _interrupted(todo: list[Action], done: dict[int, Entry]) -> Iterator[Entry]:
@@ -116,8 +143,17 @@ async def _together(one: Callable[[int], Awaitable[None]], group: list[int], wid
             if task in finished:
                 task.result()
     finally:
-        open_ = [task for task in tasks if not task.done()]
-        for task in open_:
-            task.cancel()
-        if open_:  # a tool that will not be cancelled must not hold the person who stopped the run
-            await asyncio.wait(open_, timeout=SECONDS_TO_LET_GO)
+        await let_go(tasks)
+
+
+async def let_go(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """Cancel what is still open and wait a moment for it to end. What will not end is left behind: it must not hold the person
+    who stopped the run. (A thread cannot be killed: it runs on, and nobody waits for it.)"""
+    open_ = [task for task in tasks if not task.done()]
+    for task in open_:
+        task.cancel()
+    if open_:
+        await asyncio.wait(open_, timeout=SECONDS_TO_LET_GO)
+    for task in tasks:
+        if task.done() and not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report it as lost

@@ -21,7 +21,7 @@ async def naked(question: str, model: Model, tools: Iterable[Any] | Mapping[str,
     box = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     run = Run.start(question)
     while True:
-        reply: Reply = await model(Ask(run.messages, box.offered(), turn=run.requests))
+        reply: Reply = run.named(await model(Ask(run.messages, box.offered(), turn=run.requests)))
         run = run.plus(reply)
         if not reply.calls:
             return list(run.log)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from .arguments import BadArguments
+from .arguments import CUT_OFF, BadArguments
 from .loop import Model
 from .records import Action, Ask, Call, Entry, Note, Reply, Result
 from .results import text_of
 from .run import Run
-from .tools import Toolbox
+from .tools import Toolbox, ToolError
+from .wire import ModelError, reply_from
 
 BEGUN_BEFORE = (
     "Not run: the person's yes for this call was used already, in another branch of this run or before it broke off. "
@@ -57,34 +59,34 @@ class perform:  # used as a function, with its tools at hand for the guards arou
         began = time.perf_counter()
         if isinstance(action, Ask):
             asked = self._offering(action)
-            reply = self._tidy(await self.model(asked), run, asked)
+            reply = await self._ask(run, asked)
             return replace(reply, sent=asked, seconds=time.perf_counter() - began)
         tool = self.tools[action.name]
         if action.cut:
-            raise BadArguments(
-                "The reply was cut off at the output limit, so this call may be incomplete. It was not run. "
-                "Send it again, shorter."
-            )
+            raise BadArguments(CUT_OFF)
         args = action.args
+        if action.unseen and tool.dangerous:
+            raise ToolError(
+                f"{tool.name} was not run: it is dangerous, and the guard Approve could not see that, since an act of your own "
+                "stands between it and perform(…). Make that act a guard: `async (run, action, act) -> entry`"
+            )
         ruling = run.ruling(action.id)
         if tool.dangerous and ruling is not None and not self.ledger.begin(ruling.id):
             return Result(action.id, BEGUN_BEFORE, error=True, notes=(Note("Ledger", "each yes is spent once"),))
         value = await tool.run(args)
         return Result(action.id, text_of(value), seconds=time.perf_counter() - began)
 
-    def _tidy(self, reply: Reply, run: Run, asked: Ask) -> Reply:
-        """Names in the spelling that exists, ids that are unique in the run, no calls where none may be made (D2)."""
-        if not reply.calls:
-            return reply
+    async def _ask(self, run: Run, asked: Ask) -> Reply:
+        """The reply with names in the spelling that exists, ids that are unique in the run, and no calls where none may be
+        made (D2)."""
+        said = self.model(asked)
+        if not inspect.isawaitable(said):
+            raise ModelError("The model must be async: write `async def model(ask)`, or use models.scripted(function).")
+        reply = reply_from(await said)
         if asked.last:
             return replace(reply, calls=())
-        taken: set[str] = set()
-        calls = []
-        for k, call in enumerate(reply.calls):
-            fresh = call.id or f"call_{asked.turn}_{k}"
-            while fresh in taken or run.knows(fresh):
-                fresh = f"{fresh[:40]}_{asked.turn}_{k}"
-            taken.add(fresh)
-            name = self.tools.resolve(call.name)
-            calls.append(call if (fresh, name) == (call.id, call.name) else replace(call, id=fresh, name=name))
-        return replace(reply, calls=tuple(calls))
+        return run.named(replace(reply, calls=tuple(self._spelled(call) for call in reply.calls)))
+
+    def _spelled(self, call: Call) -> Call:
+        name = self.tools.resolve(call.name)
+        return call if name == call.name else replace(call, name=name)

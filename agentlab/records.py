@@ -17,6 +17,8 @@ from .arguments import digest, parse
 if TYPE_CHECKING:
     from .tools import Tool
 
+STOPS = ("capped", "stuck", "over_budget", "failed", "interrupted")
+
 
 @dataclass(frozen=True)
 class Note:
@@ -49,10 +51,11 @@ class Call:
     arguments: str = "{}"
     cut: bool = field(default=False, compare=False)  # the reply broke off: never run, even where the JSON looks whole
     tools: Mapping[str, Tool] | None = field(default=None, compare=False, repr=False)  # given to guards, never logged
+    unseen: bool = field(default=False, compare=False, repr=False)  # Approve could not see whether its tool is dangerous
 
     def __post_init__(self) -> None:
         if not isinstance(self.arguments, str):
-            object.__setattr__(self, "arguments", json.dumps(dict(self.arguments), ensure_ascii=False))
+            object.__setattr__(self, "arguments", json.dumps(dict(self.arguments or {}), ensure_ascii=False))
 
     @property
     def args(self) -> dict[str, Any]:
@@ -133,6 +136,10 @@ class Stop:
     kind: str
     why: str = ""
     notes: tuple[Note, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in STOPS:
+            raise ValueError(f"Stop({self.kind!r}): the kind is one of {', '.join(STOPS)}. Say the rest in `why`.")
 
 
 @dataclass(frozen=True)

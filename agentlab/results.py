@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import enum
+import itertools
 import json
 import math
 import re
@@ -12,11 +15,13 @@ from typing import Any
 NOTHING_FOUND = "Nothing was found: the result is {empty}. Try broader terms, or check the spelling."
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 ITEMS = 10_000  # of an endless iterator
+STOPPED = f"<stopped after {ITEMS} items>"
 DEPTH = 60
 
 
 def text_of(value: Any) -> str:
     """`value` as the model is told it. Text stays as it is; data becomes JSON; nothing says that it is nothing."""
+    value = drawn(value.value if isinstance(value, enum.Enum) else value)
     if isinstance(value, str):
         return value if value.strip() else NOTHING_FOUND.format(empty="an empty text")
     if value is None:
@@ -39,8 +44,38 @@ def _text_parts(value: Any) -> str | None:
     return None
 
 
+def drawn(value: Any) -> Any:
+    """What an iterator yields, as a list; it may be endless. Other values are left as they are."""
+    if not hasattr(value, "__next__"):
+        return value
+    items = list(itertools.islice(value, ITEMS))
+    return [*items, STOPPED] if len(items) == ITEMS else items
+
+
+async def drawn_async(value: Any) -> list[Any]:
+    """The same of an async iterator. Others run between two items: an endless one may never wait by itself."""
+    items: list[Any] = []
+    async for item in value:
+        items.append(item)
+        if len(items) == ITEMS:
+            return [*items, STOPPED]
+        await asyncio.sleep(0)
+    return items
+
+
+def words(error: BaseException) -> str:
+    """Type and message of an error, whatever its own __str__ does."""
+    try:
+        said = str(error).strip().rstrip(".")
+    except Exception:
+        said = "its message cannot be read"
+    return f"{type(error).__name__}: {said}" if said else f"{type(error).__name__}, without a message"
+
+
 def _plain(value: Any, above: tuple[int, ...]) -> Any:
     """`value` out of what strict JSON has: text, numbers, lists, objects, true, false and null."""
+    if isinstance(value, enum.Enum):
+        value = value.value
     if value is None or isinstance(value, bool | str):
         return str(value) if isinstance(value, str) else value
     if isinstance(value, int):
@@ -80,12 +115,7 @@ def _other(value: Any, above: tuple[int, ...]) -> Any:
             except (TypeError, ValueError):
                 continue
     if hasattr(value, "__next__"):
-        items = []
-        for item in value:
-            items.append(_plain(item, above))
-            if len(items) >= ITEMS:
-                return [*items, f"<stopped after {ITEMS} items>"]
-        return items
+        return _plain(drawn(value), above)
     return ADDRESS.sub("", str(value))
 
 

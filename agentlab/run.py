@@ -6,12 +6,14 @@ after a crash and to wait for a person are one thing: keep the run, extend it. M
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from dataclasses import replace
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
 from .records import Action, Ask, Call, Entry, Held, Reply, Result, Ruling, Stop, System, User
+from .arguments import plain_text
 from .wire import message
 
 if TYPE_CHECKING:
@@ -43,8 +45,9 @@ class _Trunk:
         self.marks: list[_Mark] = []
         self.wire: list[dict[str, Any]] = []  # the messages in order; copies are handed out, never these
         self.settled = -1  # the last reply whose results have been placed among the messages
-        self.ids: dict[str, int] = {}  # call id -> the reply that asked for it
-        self.results: dict[str, int] = {}
+        # Call id -> where in the entries. An id that comes again in a later turn means the later call from then on.
+        self.ids: dict[str, list[int]] = {}
+        self.results: dict[str, list[int]] = {}
         self.holds: dict[str, list[int]] = {}
         self.rulings: dict[str, list[int]] = {}
         self.replies: list[int] = []
@@ -62,7 +65,8 @@ class _Trunk:
                 self.wire.append(message(entry))
             case Reply():
                 self._settle(mark)
-                self.ids.update((call.id, at) for call in entry.calls if call.id not in self.ids)
+                for call_id in dict.fromkeys(call.id for call in entry.calls):
+                    self.ids.setdefault(call_id, []).append(at)
                 mark = mark._replace(reply=at, replies=mark.replies + 1, turn=mark.turn + 1)
                 self.replies.append(at)
                 for k, call in enumerate(entry.calls):
@@ -70,14 +74,14 @@ class _Trunk:
                 if entry.calls or entry.text.strip():  # an empty message is refused by endpoints: it is not sent
                     self.wire.append(message(entry))
             case Result():
-                self.results.setdefault(entry.call_id, at)
+                self.results.setdefault(entry.call_id, []).append(at)
             case Held():
                 self.holds.setdefault(entry.call_id, []).append(at)
             case Ruling():
                 self.rulings.setdefault(entry.call_id, []).append(at)
             case Stop() if entry.kind != "interrupted":
+                self._settle(mark)
                 if entry.kind in DEGRADED and not mark.stops:
-                    self._settle(mark)
                     self.wire.append(message(entry))
                 mark = mark._replace(stop=at if mark.stop < 0 else mark.stop, stops=mark.stops + 1)
         self.entries.append(entry)
@@ -90,12 +94,18 @@ class _Trunk:
         if mark.reply <= self.settled:
             return
         calls = cast(Reply, self.entries[mark.reply]).calls
-        if only_whole and not all(call.id in self.results for call in calls):
+        found = [first_after(mark.reply, self.results.get(call.id, [])) for call in calls]
+        if only_whole and None in found:
             return
         self.settled = mark.reply
-        for call in calls:
-            at = self.results.get(call.id)
-            self.wire.append(message(cast(Result, self.entries[at]) if at is not None else Result(call.id, LOST, error=True)))
+        for call, at in zip(calls, found, strict=True):
+            self.wire.append(message(Result(call.id, LOST, error=True) if at is None else cast(Result, self.entries[at])))
+
+
+def first_after(start: int, places: list[int]) -> int | None:
+    """The first of `places` (sorted) beyond `start`."""
+    k = bisect_right(places, start)
+    return places[k] if k < len(places) else None
 
 
 class Log(Sequence[Entry]):
@@ -237,29 +247,47 @@ class Run:
 
     def knows(self, call_id: str) -> bool:
         """Whether a call of this id was asked for already."""
-        return self._trunk.ids.get(call_id, self._n) < self._n
+        return self._asked(call_id) >= 0
+
+    def named(self, reply: Reply) -> Reply:
+        """`reply` with an id of its own for each call: not empty, and not one that a call before it has."""
+        calls: list[Call] = []
+        turn, taken = self._mark.turn, set[str]()
+        for k, call in enumerate(reply.calls):
+            wanted = plain_text(call.id)
+            others = (f"{wanted[:40]}_{turn}_{k}" + f"_{n}" * (n > 0) for n in count())
+            fresh = wanted or f"call_{turn}_{k}"
+            while fresh in taken or self.knows(fresh):
+                fresh = next(others)
+            taken.add(fresh)
+            calls.append(call if fresh == call.id else replace(call, id=fresh))
+        return replace(reply, calls=tuple(calls)) if calls else reply
 
     def call(self, call_id: str) -> Call | None:
         """The call of this id, as the model wrote it."""
-        at = self._trunk.ids.get(call_id, self._n)
-        if at >= self._n:
-            return None
-        return next(call for call in cast(Reply, self._trunk.entries[at]).calls if call.id == call_id)
+        at = self._asked(call_id)
+        calls = cast(Reply, self._trunk.entries[at]).calls if at >= 0 else ()
+        return next((call for call in calls if call.id == call_id), None)
 
     def result(self, call_id: str) -> Result | None:
         """What the call came to, if it has."""
-        at = self._trunk.results.get(call_id, self._n)
-        return cast(Result, self._trunk.entries[at]) if at < self._n else None
+        at = first_after(self._asked(call_id), self._trunk.results.get(call_id, []))
+        return cast(Result, self._trunk.entries[at]) if at is not None and at < self._n else None
 
     def ruling(self, call_id: str) -> Ruling | None:
         """The person's ruling on the call as it was last held, if there is one."""
-        at, held = self._last(self._trunk.rulings, call_id), self._last(self._trunk.holds, call_id)
-        return cast(Ruling, self._trunk.entries[at]) if at > held else None
+        at = self._last(self._trunk.rulings, call_id)
+        before = max(self._last(self._trunk.holds, call_id), self._asked(call_id))
+        return cast(Ruling, self._trunk.entries[at]) if at > before else None
 
     def holding(self, call_id: str) -> Held | None:
         """The entry by which the call waits now, if it does."""
-        held = self._last(self._trunk.holds, call_id)
-        return cast(Held, self._trunk.entries[held]) if held > self._last(self._trunk.rulings, call_id) else None
+        at = self._last(self._trunk.holds, call_id)
+        before = max(self._last(self._trunk.rulings, call_id), self._asked(call_id))
+        return cast(Held, self._trunk.entries[at]) if at > before else None
+
+    def _asked(self, call_id: str) -> int:
+        return self._last(self._trunk.ids, call_id)
 
     def _last(self, index: dict[str, list[int]], call_id: str) -> int:
         found = index.get(call_id, [])

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
 from .arguments import BadArguments
+from .results import drawn, drawn_async, words
 
 NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 SECTION = re.compile(r"^\s*(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?):\s*$")
@@ -30,7 +31,7 @@ class UnknownTool(KeyError):
 
 
 class ToolError(RuntimeError):
-    """What a tool raised, where the thing itself cannot travel (StopIteration, or an exit from a thread)."""
+    """What a tool did, in a sentence, where the thing itself cannot travel (StopIteration, or an exit from a thread)."""
 
 
 class Tool:
@@ -119,12 +120,12 @@ class Tool:
 
     def bound(self, args: Mapping[str, Any]) -> dict[str, Any]:
         """`args` as the function takes them. Raises `BadArguments` that names what is missing, unknown or of the wrong kind."""
-        known = self.signature.parameters
-        takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
+        every = self.signature.parameters.values()
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in every)
+        known = {p.name: p for p in every if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
         if unknown := [name for name in args if name not in known and not takes_any]:
             raise BadArguments(unknown_parameter(unknown[0], [*known], self.name))
-        missing = [p.name for p in known.values() if p.default is p.empty and p.kind is not p.VAR_KEYWORD and p.name not in args]
-        if missing:
+        if missing := [p.name for p in known.values() if p.default is p.empty and p.name not in args]:
             raise BadArguments(missing_parameter(missing[0], self.parameters, self.name))
         return {name: self._rich(name, value) for name, value in args.items()}
 
@@ -141,10 +142,13 @@ class Tool:
         """Run the function with `args`: an async one is awaited, a sync one gets a thread of its own (E3), or runs in line
         where no thread can be started. Raises whatever it raises."""
         bound = self.bound(args)
-        value = self.function(**bound) if _is_async(self.function) else await in_thread(functools.partial(self.function, **bound))
+        if _is_async(self.function):
+            value = self.function(**bound)
+        else:  # a generator does its work when it is drawn from: on the thread, too
+            value = await in_thread(lambda: drawn(self.function(**bound)))
         while inspect.isawaitable(value):
             value = await value
-        return [item async for item in value] if hasattr(value, "__anext__") else value
+        return await drawn_async(value) if hasattr(value, "__anext__") else value
 
 
 async def in_thread(work: Callable[[], Any]) -> Any:
@@ -154,14 +158,15 @@ async def in_thread(work: Callable[[], Any]) -> Any:
     future: asyncio.Future[Any] = loop.create_future()
 
     def settle(value: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
+        if future.done():  # left long ago (C6): the late result goes nowhere
+            if inspect.iscoroutine(value):
+                value.close()
+        elif error is None:
             future.set_result(value)
         elif isinstance(error, Exception | SystemExit) and not isinstance(error, StopIteration):
             future.set_exception(error)
         else:  # a future cannot carry it, or it would look like an order to this process
-            future.set_exception(ToolError(f"{type(error).__name__}: {error}".removesuffix(": ")))
+            future.set_exception(ToolError(words(error)))
 
     def body() -> None:
         value, error = None, None
@@ -174,9 +179,10 @@ async def in_thread(work: Callable[[], Any]) -> Any:
 
     try:
         threading.Thread(target=contextvars.copy_context().run, args=(body,), daemon=True, name="agentlab-tool").start()
+        threaded = True
     except RuntimeError:
-        return work()
-    return await future
+        threaded = False
+    return await future if threaded else work()
 
 
 @overload

