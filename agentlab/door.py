@@ -140,8 +140,8 @@ _short.maxlevel, _short.maxdict, _short.maxlist, _short.maxtuple, _short.maxstri
 
 
 def briefly(value: object) -> str:
-    try:
-        text = _short.repr(value)
+    try:  # a text is masked before it is cut: half a key would no longer be known as one
+        text = _short.repr(masked(value) if type(value) is str else value)
     except Exception as error:  # a learner's __repr__ may raise; the stepper must not
         text = f"<{type(value).__name__}: repr raised {type(error).__name__}>"
     return text if len(text) <= 160 else text[:157] + "…"
@@ -285,9 +285,7 @@ class Gate:
             length = ("content-length", "transfer-encoding")
             headers = [(k, v) for k, v in request.headers.multi_items() if k.lower() not in length]
             content = json.dumps(ticket.sent, ensure_ascii=False).encode()
-            request = httpx2.Request(
-                request.method, request.url, headers=headers, content=content, extensions=request.extensions
-            )
+            request = httpx2.Request(request.method, request.url, headers=headers, content=content, extensions=request.extensions)
         response = await inner.handle_async_request(request)
         content = await response.aread()
         await response.aclose()

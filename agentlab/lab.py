@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .widgets.stepper import StepperView
 
 SCRIPTED = "scripted"
-_shown: dict[str, tuple[str, StepperView]] = {}  # cell -> (its execution, its view): a cell that runs again puts the old one away
+_shown: dict[str, tuple[str, list[StepperView]]] = {}  # cell -> its execution and views: run again, it puts the old away
 
 
 # ---- models ----
@@ -140,13 +140,15 @@ def _show(stepper: Stepper, home: asyncio.AbstractEventLoop) -> None:
     from .widgets.stepper import StepperView
 
     cell, execution = _cell()
-    before = _shown.pop(cell, None) if cell else None
-    if before is not None and before[0] != execution:
-        before[1].put_away()
-        before[1].stepper.close()
+    before, views = _shown.get(cell, ("", []))
+    if before != execution:
+        for old in views:
+            old.put_away()
+            old.stepper.close()
+        views = []
     view = StepperView(stepper, home)
     if cell:
-        _shown[cell] = (execution, view)
+        _shown[cell] = (execution, [*views, view])
     stepper.view = view
     stepper.shown_in = execution
     view.show()

@@ -366,7 +366,7 @@ def edited(entry: Entry | str, what: str, text: str, call_id: str | None) -> Ent
     match entry, what:
         case Result(), "text":
             return replace(entry, text=text, full=None)
-        case (System() | User()), "text":
+        case ((System() | User()), "text"):
             return replace(entry, text=text)
         case Reply(), "text":
             return replace(entry, text=text, usage=None)
@@ -402,5 +402,3 @@ def _wait(held: Sequence[Call]) -> str:
 
 def name_list(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
-
-

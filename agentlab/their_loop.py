@@ -383,7 +383,7 @@ def checked_function(function: Callable[..., Any]) -> Callable[..., Coroutine[An
     """`function` when it is an `async def`; else a sentence that says what to write."""
     if inspect.iscoroutine(function):
         function.close()
-        raise TypeError("lab.step wants the function itself, not a call of it: lab.step(my_loop, \"…\"), without the ().")
+        raise TypeError('lab.step wants the function itself, not a call of it: lab.step(my_loop, "…"), without the ().')
     if not callable(function):
         raise TypeError(f"lab.step steps an Agent or an `async def` function, not {type(function).__name__}.")
     name = getattr(function, "__name__", type(function).__name__)
@@ -491,5 +491,3 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
-
-
