@@ -359,9 +359,7 @@ _ANIMALS = (
         "Please send order 1044 to 7 Quay Street, Bristol BS1 6AB instead.",
         ALL_TOOLS,
     ),
-    Animal(
-        "breaks_json", breaks_json, "writes arguments that are no JSON", ("B2", "H2", "H3"), THREE, ("order_status",)
-    ),
+    Animal("breaks_json", breaks_json, "writes arguments that are no JSON", ("B2", "H2", "H3"), THREE, ("order_status",)),
     Animal(
         "refuses_nothing",
         refuses_nothing,
@@ -371,9 +369,7 @@ _ANIMALS = (
         ("order_status", "refund"),
     ),
     Animal("guesses", guesses, "answers without looking", ("K5", "O1"), ONE, BOTH),
-    Animal(
-        "honest", honest, "nothing: the control", ("A1", "O2"), "Where is the parcel that Nadia Haddad waits for?", BOTH
-    ),
+    Animal("honest", honest, "nothing: the control", ("A1", "O2"), "Where is the parcel that Nadia Haddad waits for?", BOTH),
 )
 
 NAMES = tuple(animal.name for animal in _ANIMALS)

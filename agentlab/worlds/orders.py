@@ -389,9 +389,7 @@ class OrderDesk:
             return order
         gone = shop.execute("SELECT deleted_on FROM deleted WHERE order_id = ?", (order_id,)).fetchone()
         if gone:
-            raise LookupError(
-                f"Order {order_id} was deleted on {gone['deleted_on']}. There is nothing left to do with it."
-            )
+            raise LookupError(f"Order {order_id} was deleted on {gone['deleted_on']}. There is nothing left to do with it.")
         low, high = shop.execute("SELECT min(id), max(id) FROM orders").fetchone()
         numbers = f"Order numbers run from {low} to {high}. " if low else ""
         raise LookupError(f"There is no order {order_id}. {numbers}search_orders finds one by name, city or product.")

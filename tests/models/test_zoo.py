@@ -109,9 +109,7 @@ def test_invents_tools_corrects_on_the_list_and_repeats_on_a_vague_word(desk: Or
     told = "There is no tool 'find_order'. Available tools: search_orders, order_status."
     assert first_call(after(zoo.invents_tools(), ask, desk.tools, told)) == ("order_status", {"order_id": 1042})
     assert (
-        calls_in(
-            [zoo.invents_tools(1)({"messages": [{"role": "user", "content": ask}], "tools": [desk.tools[0].schema]})]
-        )[0][0]
+        calls_in([zoo.invents_tools(1)({"messages": [{"role": "user", "content": ask}], "tools": [desk.tools[0].schema]})])[0][0]
         == "lookup_order"
     )
 
@@ -155,17 +153,14 @@ def test_repeats_itself_ignores_a_nudge_and_heeds_a_block_that_names_a_tool(desk
     assert first_call(after(zoo.repeats_itself(), ask, desk.tools, unnamed))[0] == "order_status"
     others = [tool for tool in desk.tools if tool.name != "order_status"]
     assert (
-        first_call(zoo.repeats_itself()({"messages": [{"role": "user", "content": ask}], "tools": [others[0].schema]}))[
-            0
-        ]
+        first_call(zoo.repeats_itself()({"messages": [{"role": "user", "content": ask}], "tools": [others[0].schema]}))[0]
         == "search_orders"
     )
 
 
 def test_ping_pongs_makes_no_call_twice_in_a_row_and_answers_when_blocked(desk: OrderDesk) -> None:  # D4
     names = [
-        name
-        for name, _ in calls_in(talk(zoo.ping_pongs(), "Where is 1042?", lambda *_: "Order 1042: shipped.", desk.tools))
+        name for name, _ in calls_in(talk(zoo.ping_pongs(), "Where is 1042?", lambda *_: "Order 1042: shipped.", desk.tools))
     ]
     assert names == ["order_status", "search_orders"] * 6
     assert "content" in after(zoo.ping_pongs(), "Where is 1042?", desk.tools, "Repeated call blocked: it was not run.")
@@ -173,9 +168,7 @@ def test_ping_pongs_makes_no_call_twice_in_a_row_and_answers_when_blocked(desk: 
 
 def test_asks_for_three_at_once_and_tells_them_in_its_own_order(desk: OrderDesk) -> None:  # E1, E2
     ask = "Where are orders 1060, 1001 and 1030?"
-    first = zoo.asks_for_three()(
-        {"messages": [{"role": "user", "content": ask}], "tools": [tool.schema for tool in desk.tools]}
-    )
+    first = zoo.asks_for_three()({"messages": [{"role": "user", "content": ask}], "tools": [tool.schema for tool in desk.tools]})
     ids = [call["id"] for call in first["tool_calls"]]
     back = [{"role": "tool", "tool_call_id": i, "content": f"told {n}"} for n, i in enumerate(ids)]
     history = [{"role": "user", "content": ask}, first, *reversed(back)]
@@ -186,8 +179,7 @@ def test_asks_for_three_at_once_and_tells_them_in_its_own_order(desk: OrderDesk)
 
 
 ROWS = "\n".join(
-    f"{n}: {'returned' if n in (1005, 1023, 1047) else 'delivered'}, spring sale, {'x' * 200}"
-    for n in range(1001, 1055)
+    f"{n}: {'returned' if n in (1005, 1023, 1047) else 'delivered'}, spring sale, {'x' * 200}" for n in range(1001, 1055)
 )
 
 
@@ -223,9 +215,7 @@ def test_drowns_takes_a_silent_part_for_the_whole(desk: OrderDesk) -> None:  # F
 
 def test_drowns_forgets_the_question_when_nothing_was_cut(desk: OrderDesk) -> None:  # B5, J4
     assert "What would you like" in drowned(ROWS, desk)[-1]["content"]
-    assert (
-        drowned(ROWS, desk, room=50_000)[-1]["content"] == "Returned orders of the spring sale: 3 (1005, 1023, 1047)."
-    )
+    assert drowned(ROWS, desk, room=50_000)[-1]["content"] == "Returned orders of the spring sale: 3 (1005, 1023, 1047)."
 
 
 def test_goes_on_acts_as_often_as_it_is_let(desk: OrderDesk) -> None:  # D7
@@ -265,16 +255,12 @@ def test_breaks_json_in_three_ways_and_mends_each_when_told(desk: OrderDesk) -> 
 def test_refuses_nothing_looks_the_order_up_once_it_is_refused(desk: OrderDesk) -> None:  # I1
     ask = "Where is order 1042?"
     assert (
-        first_call(
-            zoo.refuses_nothing()({"messages": [{"role": "user", "content": ask}], "tools": [desk.tools[5].schema]})
-        )[0]
+        first_call(zoo.refuses_nothing()({"messages": [{"role": "user", "content": ask}], "tools": [desk.tools[5].schema]}))[0]
         == "refund"
     )
     refused = "refund was not run: a person refused this call."
     assert first_call(after(zoo.refuses_nothing(), ask, desk.tools, refused)) == ("order_status", {"order_id": 1042})
-    assert after(zoo.refuses_nothing(), ask, desk.tools, "131.00 EUR were refunded.")["content"].startswith(
-        "I took the liberty"
-    )
+    assert after(zoo.refuses_nothing(), ask, desk.tools, "131.00 EUR were refunded.")["content"].startswith("I took the liberty")
 
 
 def test_guesses_looks_only_when_the_system_prompt_insists(desk: OrderDesk) -> None:  # K5
@@ -333,7 +319,8 @@ async def cut_silently(run: Any, action: Any, act: Any) -> Any:
 
 async def run_with(animal: str, desk: OrderDesk, guards: Sequence[Any], **made: Any) -> Run:
     script = zoo.all()[animal].make(**made)
-    run = await Agent(models.scripted(script), desk.tools, guards=guards).run(zoo.all()[animal].question)
+    agent = Agent(models.scripted(script), desk.tools, guards=guards, ask=lambda run, call: False)
+    run = await agent.run(zoo.all()[animal].question)
     assert lint(run.messages) == []
     return run
 
@@ -347,9 +334,7 @@ async def run_with(animal: str, desk: OrderDesk, guards: Sequence[Any], **made: 
         ("breaks_json", BadArguments),
     ],
 )
-async def test_without_guards_some_take_the_run_down(
-    animal: str, error: type[Exception], desk: OrderDesk
-) -> None:  # B2
+async def test_without_guards_some_take_the_run_down(animal: str, error: type[Exception], desk: OrderDesk) -> None:  # B2
     with pytest.raises(error):
         await naked(zoo.all()[animal].question, models.scripted(zoo.all()[animal].make()), desk.tools)
 

@@ -89,9 +89,7 @@ def test_an_unknown_number_gets_a_sentence(desk: OrderDesk) -> None:
 
 # ---- what is changed ----
 def test_an_address_changes_once(desk: OrderDesk) -> None:
-    assert desk.change_address(1044, " 7 Quay Street,\n Bristol ").startswith(
-        "Order 1044 now goes to 7 Quay Street, Bristol"
-    )
+    assert desk.change_address(1044, " 7 Quay Street,\n Bristol ").startswith("Order 1044 now goes to 7 Quay Street, Bristol")
     assert desk.change_address(1044, "7 Quay Street, Bristol").endswith("Nothing was changed.")
     assert "Address: 7 Quay Street, Bristol." in desk.order_status(1044)
     assert len(desk.changes()) == 1
