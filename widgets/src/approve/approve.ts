@@ -1,0 +1,91 @@
+// The approval card on its own, for `await agent.run(...)`. The Python half is agentlab/widgets/approve.py.
+//
+// Handshake: the card says "ready" until the kernel acknowledges. Only then does the cell wait for it, so a front end
+// that cannot be heard never hangs a run.
+import { approvalCard, type Answer, type Held, type Tone } from "../shared/card.ts";
+import { element } from "../shared/dom.ts";
+import type { Model, RenderProps } from "../shared/host.ts";
+import { followTheme } from "../shared/theme.ts";
+
+const READY_EVERY = 300;
+const READY_TIMES = 20;
+const ANSWER_WAIT = 3000;
+
+interface Standing {
+  text: string;
+  tone: Tone;
+  settled: boolean;
+}
+
+function standing(state: unknown, why: unknown, name: string): Standing {
+  const reason = typeof why === "string" && why ? `: ${why}` : "";
+  switch (state) {
+    case "approved":
+      return { text: `You approved ${name}${reason}`, tone: "good", settled: true };
+    case "refused":
+      return { text: `You refused ${name}${reason}`, tone: "bad", settled: true };
+    case "cancelled":
+      return { text: `The cell was interrupted. ${name} was not run.`, tone: "muted", settled: true };
+    case "expired":
+      return { text: `Nobody answered in time. ${name} was not run, and not refused.`, tone: "muted", settled: true };
+    case "later":
+      return {
+        text: "The cell went on without an answer, and nothing ran. Answer here, then run: await agent.run(agent.last)",
+        tone: "wait",
+        settled: false,
+      };
+    default:
+      return { text: "The run waits for your answer. No answer means no.", tone: "wait", settled: false };
+  }
+}
+
+function render({ model, el }: RenderProps): () => void {
+  const held = model.get("call") as Held;
+  let waiting = 0;
+  const card = approvalCard(held, (answer: Answer) => {
+    if (waiting) return;
+    model.send({ op: "rule", ...answer });
+    card.allow("Your answer is on its way.");
+    card.say("Your answer is on its way.", "muted");
+    waiting = window.setTimeout(() => {
+      waiting = 0;
+      card.allow(true);
+      card.say("The kernel has not taken your answer yet: it may be busy, or gone. Your answer counts once.", "muted");
+    }, ANSWER_WAIT);
+  });
+  const root = element("div", { class: "agentlab agentlab-approve", "data-lm-suppress-shortcuts": "true" }, card.node);
+  el.append(root);
+
+  const draw = (): void => {
+    window.clearTimeout(waiting);
+    waiting = 0;
+    const { text, tone, settled } = standing(model.get("state"), model.get("why"), held.name);
+    card.allow(true);
+    card.say(text, tone, settled);
+  };
+  model.on("change:state", draw);
+  draw();
+
+  const stopReady = sayReady(model);
+  const stopTheme = followTheme(root);
+  return () => {
+    window.clearTimeout(waiting);
+    stopReady();
+    stopTheme();
+    model.off("change:state", draw);
+  };
+}
+
+/** Repeated, since a first message can queue behind the running cell where the kernel has no other way to hear it. */
+function sayReady(model: Model): () => void {
+  let times = 0;
+  const hello = (): void => {
+    if (model.get("ack") || model.get("state") !== "asking" || (times += 1) > READY_TIMES) window.clearInterval(timer);
+    else model.send({ op: "ready" });
+  };
+  const timer = window.setInterval(hello, READY_EVERY);
+  hello();
+  return () => window.clearInterval(timer);
+}
+
+export default { render };
