@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 from . import loop
 from .asking import Ask as AskPerson
@@ -14,10 +16,11 @@ from .asking import answered, ask_person
 from .ladder import climb, nested
 from .loop import Act, Guard, Model, guarded
 from .perform import Ledger, perform
-from .records import Ask, Entry, Reply
+from .records import Action, Ask, Entry, Reply, Stop
 from .run import Run
 from .tools import Toolbox
 
+TRIES = 3  # how often a person is asked about one call, where what they said does not fit; then the run waits
 BEAT = 0.25  # seconds. While a kernel's loop sleeps it does not notice the Stop button; this wakes it
 
 
@@ -48,12 +51,18 @@ class Agent:
         if not callable(model):
             hint = f"models.openai({model!r})" if isinstance(model, str) else "models.scripted([…]) or models.openai(…)"
             raise TypeError(f"The model must be something that can be asked, not {type(model).__name__}. Write {hint}.")
+        if isinstance(model, type):
+            raise TypeError(f"The model is the class {model.__name__}, not one of its kind. Write {model.__name__}(…).")
+        if ask is not None and not callable(ask):
+            raise TypeError(f"ask must be a function `(run, call) -> bool, Ruling or None`, not {type(ask).__name__}.")
         if isinstance(width, bool) or not isinstance(width, int) or width < 1:
             raise ValueError(f"width={width!r}: give a whole number of at least 1 (how many calls of a turn run at a time).")
         if callable(tools) and not isinstance(tools, Mapping):
             raise TypeError("tools must be a list: write tools=[…] around it.")
         self.model, self.width, self.ask, self.system = model, width, ask or ask_person, system
         self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        if guards is not None and (callable(guards) or not isinstance(guards, Iterable)):
+            raise TypeError(f"guards must be a list, not {guards!r:.60}: write guards=climb(), or [ ] around a single guard.")
         self.guards = nested([_checked(guard) for guard in (climb() if guards is None else guards)])
         self.ledger = Ledger()
         self.last: Run | None = None
@@ -88,17 +97,17 @@ class Agent:
         """Run to the end, asking a person where a call is held. Comes back as `waiting` when nobody could be asked yet:
         `await agent.run(agent.last)` goes on from there."""
         run = self.last = self.begin(question_or_run)
+        asked: Counter[str] = Counter()
         while True:
             async for later in self.steps(run):
                 run = later
-            if run.status != "waiting":
-                return run
-            before = run
+            held = [call for call in run.held if asked[call.id] < TRIES]
             async with _beating():
-                for call in run.held:
+                for call in held:
+                    asked[call.id] += 1
                     ruling = await answered(self.ask, run, call, self.tools.get(call.name))
                     run = self.last = run if ruling is None else run.plus(ruling)
-            if len(run) == len(before) or not run.todo:
+            if not run.todo:
                 return run
 
     def run_sync(self, question_or_run: str | Run) -> Run:
@@ -106,24 +115,37 @@ class Agent:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self.run(question_or_run))
+            return asyncio.run(self._run_alone(question_or_run))
         raise RuntimeError("An event loop is running already, as it does in a notebook. Write: run = await agent.run(…)")
+
+    async def _run_alone(self, question_or_run: str | Run) -> Run:
+        """`run` in an event loop that ends with it. The model's connections must end with it, too: no other loop can use them."""
+        try:
+            return await self.run(question_or_run)
+        finally:
+            if close := getattr(self.model, "aclose", None):
+                await close()
 
     def request(self, run: Run) -> dict[str, Any] | None:
         """What would be sent to the model next, as the guards shape it; None when nothing would (calls are open, the run
         waits for a person, or it is finished). Nothing is sent."""
         while (todo := run.todo) and isinstance(todo[0], Ask):
             seen: list[Ask] = []
-            asking = guarded(_Recorder(self.tools, seen), self.guards)(run, todo[0])
+            recorder = _Recorder(self.tools, seen)
+            asking = guarded(recorder, self.guards)(run, todo[0])
+            stop = None
             try:
-                asking.send(None)  # an Act is a coroutine function; nothing in it suspends
+                asking.send(None)  # an Act is a coroutine function
             except StopIteration as ended:
-                if seen:
-                    return {"messages": list(seen[0].messages), "tools": list(seen[0].tools or ())}
-                run = run.plus(ended.value)
+                stop = ended.value if isinstance(ended.value, Stop) else None
+            except RuntimeError:  # a guard waits for something, and no event loop runs
+                pass
             else:
-                asking.close()  # a guard waits for something: show the request as it stands
-                return {"messages": list(todo[0].messages), "tools": list(self.tools.offered())}
+                asking.close()  # a guard waits for something
+            if seen or stop is None:  # what the guards let through; where they could not be followed, the request as it stands
+                ask = seen[0] if seen else recorder.equip(todo[0])
+                return {"messages": list(ask.messages), "tools": copy.deepcopy(list(ask.tools or ()))}
+            run = run.plus(stop)
         return None
 
 
@@ -131,10 +153,13 @@ class _Recorder:
     """An act that asks nobody: it keeps the request."""
 
     def __init__(self, tools: Toolbox, seen: list[Ask]) -> None:
-        self.equip, self.seen = perform(_nobody, tools).equip, seen
+        self._perform, self.seen = perform(_nobody, tools), seen
 
-    async def __call__(self, run: Run, action: Any) -> Entry:
-        self.seen.append(self.equip(action))  # type: ignore[arg-type]  # only requests come here
+    def equip(self, action: Action) -> Ask:
+        return cast(Ask, self._perform.equip(action))  # only requests come here
+
+    async def __call__(self, run: Run, action: Action) -> Entry:
+        self.seen.append(self.equip(action))
         return Reply("(not sent)")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -55,17 +54,13 @@ def prompt(call: Call, read: Callable[[str], str] = input) -> Ruling:
 
 def visible(text: str) -> str:
     """`text` with control and direction characters written out, so that what is shown is what would run."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else f"\\u{ord(sign):04x}" for sign in text)
+    return "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text)
 
 
 async def answered(ask: Ask, run: Run, call: Call, tool: Tool | None) -> Ruling | None:
     """What `ask` says of the call, whatever form it takes: a Ruling, True or False, or None for "not yet"."""
-    try:
-        said = ask(run, call, tool) if ask is ask_person else ask(run, call)
-        if isinstance(said, Awaitable):
-            said = await said
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise
+    said = ask(run, call, tool) if ask is ask_person else ask(run, call)
+    said = await said if isinstance(said, Awaitable) else said
     if said is None or isinstance(said, Ruling):
         return said
     if isinstance(said, bool):

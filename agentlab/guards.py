@@ -164,8 +164,10 @@ class Truncate:
         entry = await act(run, action)
         if not isinstance(entry, Result) or len(entry.text) <= self.chars or not isinstance(action, Call):
             return entry
-        text, why = shorten(entry.text, self.chars, action)
-        return replace(entry, text=text, full=entry.full or entry.text, notes=(*entry.notes, Note("Truncate", why)))
+        notes = tuple(note for note in entry.notes if note.guard != "Truncate")  # cut before: begin again with the whole
+        whole = entry.full if entry.full is not None and notes != entry.notes else entry.text
+        text, why = shorten(whole, self.chars, action)
+        return replace(entry, text=text, full=entry.full or entry.text, notes=(*notes, Note("Truncate", why)))
 
 
 @dataclass(frozen=True)

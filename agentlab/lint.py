@@ -25,6 +25,13 @@ class Finding:
 
 def lint(messages: Sequence[Any]) -> list[Finding]:
     """The faults of `messages`, in order; an empty list when there are none. Never raises."""
+    try:
+        return _faults(messages)
+    except Exception as error:  # not even data: objects that cannot be iterated, compared or shown
+        return [Finding(0, f"these are no messages: they cannot be read ({type(error).__name__})")]
+
+
+def _faults(messages: Sequence[Any]) -> list[Finding]:
     found: list[Finding] = []
     open_: list[str] = []
     opened = 0

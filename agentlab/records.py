@@ -17,8 +17,6 @@ from .arguments import digest, parse
 if TYPE_CHECKING:
     from .tools import Tool
 
-STOPS = ("capped", "stuck", "over_budget", "failed", "interrupted")
-
 
 @dataclass(frozen=True)
 class Note:
@@ -136,10 +134,6 @@ class Stop:
     kind: str
     why: str = ""
     notes: tuple[Note, ...] = field(default=(), compare=False)
-
-    def __post_init__(self) -> None:
-        if self.kind not in STOPS:
-            raise ValueError(f"Stop({self.kind!r}): the kind is one of {', '.join(STOPS)}. Say the rest in `why`.")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, overload
 
-from .records import Action, Ask, Call, Entry, Held, Reply, Result, Ruling, Stop, System, User
 from .arguments import plain_text
+from .records import Action, Ask, Call, Entry, Held, Reply, Result, Ruling, Stop, System, User
 from .wire import message
 
 if TYPE_CHECKING:

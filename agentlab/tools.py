@@ -10,17 +10,15 @@ import functools
 import inspect
 import re
 import threading
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, overload
 
 from .arguments import BadArguments
 from .results import drawn, drawn_async, words
+from .schema import described, given, hints, is_plain, made, signature_of
 
 NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
-SECTION = re.compile(r"^\s*(Args|Arguments|Parameters|Returns|Raises|Yields|Examples?):\s*$")
 PREFIX = re.compile(r"^(functions?|tools?|default_api)[.:]")
-PLAIN = (str, int, float, bool, list, dict, type(None), Any)
 
 
 class UnknownTool(KeyError):
@@ -50,17 +48,17 @@ class Tool:
         world: Any = None,
     ) -> None:
         self.function, self.world = function, world
-        self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
+        self.name: str = name or _named(function)
         self.dangerous, self.timeout, self.alone, self.repeatable = dangerous, timeout, alone, repeatable
         if not NAME.match(self.name):
             raise ValueError(
                 f"A tool cannot be named {self.name!r}: use letters, digits, _ and -, at most 64. Pass name=… to tool()."
             )
-        if timeout is not None and not timeout > 0:
+        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
             raise ValueError(f"Tool {self.name!r} has timeout={timeout!r}: give seconds above 0, or leave it out.")
-        self.description, self._about = _described(inspect.getdoc(function) or "")
-        self._parameters = dict(parameters) if parameters is not None else None
-        self.signature = _signature(function, self.name, checked=parameters is None)
+        self.description, self._about = described(_doc(function))
+        self._given = given(parameters, self.name) if parameters is not None else None
+        self.signature = signature_of(function, self.name, checked=parameters is None)
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -72,22 +70,7 @@ class Tool:
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
         """The JSON Schema of the arguments: from the signature, or as it was given."""
-        if self._parameters is not None:
-            return self._parameters
-        from pydantic import ConfigDict, PydanticUserError, create_model
-
-        config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
-        fields: dict[str, Any] = {
-            f"p_{p.name}": (self._hints[p.name], _field(p, self._about.get(p.name))) for p in self.signature.parameters.values()
-        }
-        try:
-            made = create_model(self.name, __config__=config, **fields).model_json_schema()
-        except (PydanticUserError, TypeError) as error:
-            raise TypeError(
-                f"Tool {self.name!r}: no JSON Schema can be made of its parameters ({str(error).splitlines()[0]}). "
-                "Use plain types, a dataclass or a pydantic model, or pass parameters=…"
-            ) from None
-        return typing.cast(dict[str, Any], _tidy(made))
+        return made(self.name, self.signature, self._hints, self._about) if self._given is None else self._given
 
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
@@ -99,19 +82,14 @@ class Tool:
 
     @functools.cached_property
     def _hints(self) -> dict[str, Any]:
-        try:
-            return typing.get_type_hints(getattr(self.function, "__func__", self.function), include_extras=True)
-        except NameError as error:
-            raise TypeError(
-                f"Tool {self.name!r}: the type of a parameter cannot be read ({error}). Import it where the tool is defined."
-            ) from None
+        return hints(self.function, self.name)
 
     @functools.cached_property
     def _adapters(self) -> dict[str, Any]:
         """What turns JSON values into richer types (dates, enums, models). Plain types are left as they are."""
-        if self._parameters is not None:
+        if self._given is not None:
             return {}
-        rich = {name: kind for name, kind in self._hints.items() if name in self.signature.parameters and not _is_plain(kind)}
+        rich = {name: kind for name, kind in self._hints.items() if name in self.signature.parameters and not is_plain(kind)}
         if not rich:
             return {}
         from pydantic import TypeAdapter
@@ -222,10 +200,13 @@ class Toolbox(Mapping[str, Tool]):
     """Tools by name. A missing name raises `UnknownTool`, which lists the names that exist."""
 
     def __init__(self, tools: Iterable[Any] | Mapping[str, Any] = ()) -> None:
+        if isinstance(tools, str) or not isinstance(tools, Iterable):
+            raise TypeError(f"tools must be a list of functions or tools, not {type(tools).__name__}.")
+        found: list[Tool] = []
         if isinstance(tools, Mapping):
-            found = [one if isinstance(one, Tool) else Tool(one, name=str(name)) for name, one in tools.items()]
+            found += [one if isinstance(one, Tool) else Tool(one, name=str(name)) for name, one in tools.items()]
         else:
-            found = [tool(one) for one in tools]
+            found += map(tool, tools)
         self._tools: dict[str, Tool] = {}
         for one in found:
             if one.name in self._tools:
@@ -233,7 +214,7 @@ class Toolbox(Mapping[str, Tool]):
                     f'Two tools are named {one.name!r}. The model could not tell them apart: rename one with tool(…, name="…").'
                 )
             self._tools[one.name] = one
-        self.schemas: tuple[dict[str, Any], ...] = ()
+        self.schemas = tuple(one.schema for one in found)  # now, so that a parameter no schema can be made of is named at once
 
     def __getitem__(self, name: str) -> Tool:
         if name in self._tools:
@@ -251,8 +232,6 @@ class Toolbox(Mapping[str, Tool]):
 
     def offered(self) -> tuple[dict[str, Any], ...]:
         """The schemas of all tools, as a request carries them."""
-        if len(self.schemas) != len(self._tools):
-            self.schemas = tuple(one.schema for one in self._tools.values())
         return self.schemas
 
     def resolve(self, name: str) -> str:
@@ -292,88 +271,21 @@ def unknown_parameter(name: str, known: list[str], tool_name: str) -> str:
     return f"{tool_name} has no parameter {name!r:.80}. Its parameters are: {', '.join(known) or 'none'}.{hint}"
 
 
-# ---- reading the function ----
+def _named(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _doc(function: Any) -> str:
+    """Its own docstring; a partial has that of its function."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.getdoc(function) or ""
+
+
 def _is_async(function: Any) -> bool:
     return any(
         inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f)
         for f in (function, getattr(function, "func", None), getattr(type(function), "__call__", None))  # noqa: B004 - read, not tested for
     )
-
-
-def _signature(function: Callable[..., Any], name: str, checked: bool) -> inspect.Signature:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        raise TypeError(f"Tool {name!r}: its parameters cannot be read. Wrap it in a typed function.") from None
-    for p in signature.parameters.values():
-        if p.kind is p.POSITIONAL_ONLY:
-            raise TypeError(
-                f"Tool {name!r}: parameter {p.name!r} takes no name, and models pass arguments by name. "
-                "Remove the / from its signature."
-            )
-        if checked and p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            raise TypeError(
-                f"Tool {name!r}: a model cannot be told of *{p.name}. Name each parameter, "
-                "or pass parameters=… with a JSON Schema."
-            )
-        if checked and p.annotation is p.empty:
-            raise TypeError(
-                f"Tool {name!r}: parameter {p.name!r} has no type. Write for example `{p.name}: str`, "
-                "so that the model knows what to send."
-            )
-    return signature
-
-
-def _described(doc: str) -> tuple[str, dict[str, str]]:
-    """The description, and what stands under `Args:` for each parameter."""
-    description: list[str] = []
-    about: dict[str, str] = {}
-    section, current = "", ""
-    for line in doc.splitlines():
-        if heading := SECTION.match(line):
-            section = heading[1]
-        elif not section:
-            description.append(line)
-        elif section in ("Args", "Arguments", "Parameters"):
-            if entry := re.match(r"^\s{0,8}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$", line):
-                current = entry[1]
-                about[current] = entry[2]
-            elif current and line.strip():
-                about[current] += " " + line.strip()
-    return "\n".join(description).strip(), about
-
-
-def _field(parameter: inspect.Parameter, description: str | None) -> Any:
-    from pydantic import Field
-
-    default = ... if parameter.default is parameter.empty else parameter.default
-    return Field(default, alias=parameter.name, description=description)
-
-
-def _tidy(schema: Any) -> Any:
-    """Without the titles that pydantic adds: they cost tokens on every request and tell the model nothing (G3)."""
-    if isinstance(schema, list):
-        return [_tidy(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    tidy = {key: _tidy(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
-    if (
-        tidy.get("type") == "object"
-        and "properties" not in tidy
-        and "additionalProperties" in tidy
-        and tidy["additionalProperties"] is False
-    ):
-        tidy["properties"] = {}
-    return tidy
-
-
-def _is_plain(kind: Any) -> bool:
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Annotated:
-        return _is_plain(inner[0])
-    if origin is typing.Literal:
-        return True
-    if origin is not None:
-        is_union = origin is typing.Union or getattr(origin, "__name__", "") == "UnionType"
-        return (is_union or origin in (list, dict)) and all(_is_plain(k) for k in inner)
-    return kind in PLAIN

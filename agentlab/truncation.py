@@ -13,23 +13,34 @@ from .arguments import BadArguments
 from .records import Call
 
 ROWS = 20  # F2: of a longer list, this many are shown
+FLAG_LETTERS = {chr(sign) for sign in range(0x1F1E6, 0x1F200)}
 
 
 def shorten(text: str, chars: int, call: Call) -> tuple[str, str]:
-    """`text` within about `chars` characters with its notice, and one line on what was done."""
-    rows = _rows(text)
+    """`text` within `chars` characters, its notice included, and one line on what was done."""
     notice = _notice(len(text), len(text), call, None, 0)
-    room = max(chars - len(notice) - 2, chars // 2, 1)
-    if rows is not None:
+    if len(notice) + 30 > chars * 3 // 4:  # a notice that leaves no room for what it speaks of
+        return _barely(text, chars)
+    room = chars - len(notice) - 30  # the counts of rows in the final notice may be longer
+    if (rows := _rows(text)) is not None:
         shown, count = _whole_rows(rows, room)
-        if count:
-            told = _notice(len(shown), len(text), call, len(rows), count)
+        told = _notice(len(shown), len(text), call, len(rows), count)
+        if count and len(shown) + 1 + len(told) <= chars:
             return f"{shown}\n{told}", f"{count} of {len(rows)} rows shown, {len(shown):,} of {len(text):,} characters"
     kept = whole_graphemes(text, room)
     line = kept.rfind("\n")
     if line > len(kept) * 3 // 4:
-        kept = kept[:line]
+        kept = kept[:line].rstrip("\r")
     return f"{kept}\n{_notice(len(kept), len(text), call, None, 0)}", f"{len(kept):,} of {len(text):,} characters shown"
+
+
+def _barely(text: str, chars: int) -> tuple[str, str]:
+    """The same where the limit has no room for the long notice: a short one, or no more than a sign that it was cut."""
+    notice = f"\n[cut: a part of {len(text):,} characters]"
+    if len(notice) > chars // 2:
+        notice = "…"
+    kept = whole_graphemes(text, chars - len(notice))
+    return kept + notice, f"{len(kept):,} of {len(text):,} characters shown"
 
 
 def whole_graphemes(text: str, chars: int) -> str:
@@ -40,6 +51,8 @@ def whole_graphemes(text: str, chars: int) -> str:
     import regex
 
     start = max(0, chars - 200)
+    while start and text[start] in FLAG_LETTERS:  # flags are pairs: count them from where they begin
+        start -= 1
     end = start
     for sign in regex.finditer(r"\X", text[start : chars + 200]):
         if start + sign.end() > chars:
@@ -85,19 +98,28 @@ def _next_call(call: Call, shown_rows: int) -> str:
     except BadArguments:
         args = {}
     known = list((call.tool.parameters.get("properties") or {}) if call.tool is not None else args)
-    for paging in ("page", "offset", "start", "skip"):
-        if paging in known:
-            now = args.get(paging)
-            now = now if isinstance(now, int) else (1 if paging == "page" else 0)
-            step = now + 1 if paging == "page" else now + shown_rows if shown_rows else None
-            if step is not None:
-                return f"For more call {call.name}({json.dumps({**args, paging: step}, ensure_ascii=False)[:300]})."
+    for start in ("offset", "start", "skip"):
+        if start in known and shown_rows:
+            return f"For more call {_with(call, args, start, _whole(args.get(start), 0) + shown_rows)}."
+    if "page" in known:
+        return f"For more call {_with(call, args, 'page', _whole(args.get('page'), 1) + 1)}; the rest of this page is not shown."
     for size in ("limit", "top_k", "max_rows", "count", "n"):
-        if size in known:
-            fewer = max(1, shown_rows or 5)
-            if not isinstance(args.get(size), int) or args[size] > fewer:
-                smaller = json.dumps({**args, size: fewer}, ensure_ascii=False)[:300]
-                return f"For less at a time call {call.name}({smaller}), or narrow its other arguments."
+        fewer = max(1, shown_rows or 5)
+        if size in known and _whole(args.get(size), fewer + 1) > fewer:
+            return f"For less at a time call {_with(call, args, size, fewer)}, or narrow its other arguments."
     if known:
-        return f"To see another part call {call.name} again with narrower arguments ({', '.join(known)})."
+        return f"To see another part call {call.name} again with narrower arguments ({', '.join(known)[:200]})."
     return "Work with this part, and say that it is one."
+
+
+def _with(call: Call, args: dict[str, Any], name: str, value: int) -> str:
+    """The call with one argument put in; where that is too long to print, in words."""
+    literal = json.dumps({**args, name: value}, ensure_ascii=False)
+    return f"{call.name}({literal})" if len(literal) <= 300 else f"{call.name} with the same arguments and {name}={value}"
+
+
+def _whole(value: Any, otherwise: int) -> int:
+    """`value` as a whole number; models write "2" for 2."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise

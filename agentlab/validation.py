@@ -9,23 +9,28 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .arguments import BadArguments
+from .schema import target
 from .tools import missing_parameter, unknown_parameter
 
 if TYPE_CHECKING:
     from .tools import Tool
 
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
+UNIONS = 3  # so many unions inside each other are looked into for what can be converted
 NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][+-]?\d{1,2})?")
 
 
 def checked(args: Mapping[str, Any], tool: Tool) -> str:
     """`args` as JSON text that fits the tool. Raises `BadArguments` that names the parameter, what came and what is expected."""
-    schema = tool.parameters
-    fitted = _fitted(dict(args), schema, schema)
-    errors = sorted(
-        _validator(json.dumps(schema, sort_keys=True)).iter_errors(fitted),
-        key=lambda e: (len(e.absolute_path), str(e.validator)),
-    )
+    try:
+        validator = _validator(json.dumps(tool.parameters, sort_keys=True))
+        fitted = _fitted(dict(args), validator.schema, validator)
+        errors = sorted(validator.iter_errors(fitted), key=lambda e: (len(e.absolute_path), str(e.validator)))
+    except Exception as error:  # the schema is at fault, in a way that was not seen when the tool was made
+        raise BadArguments(
+            f"{tool.name} was not run: its JSON Schema cannot be used ({type(error).__name__}: {str(error)[:200]}). "
+            "Go on without it."
+        ) from None
     if errors:
         raise BadArguments(_sentence(errors[0], tool))
     return json.dumps(fitted, ensure_ascii=False)
@@ -35,28 +40,31 @@ def checked(args: Mapping[str, Any], tool: Tool) -> str:
 def _validator(schema: str) -> Any:
     from jsonschema import FormatChecker
     from jsonschema.validators import validator_for
+    from referencing import Registry
 
-    parsed = json.loads(schema)
-    return validator_for(parsed)(parsed, format_checker=FormatChecker())
+    parsed = json.loads(schema)  # an empty registry: what a $ref names elsewhere is never fetched
+    return validator_for(parsed)(parsed, format_checker=FormatChecker(), registry=Registry())
 
 
-def _fitted(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
+def _fitted(value: Any, schema: Any, validator: Any, unions: int = UNIONS) -> Any:
     """`value` with what is exactly convertible converted: "10" where an integer is wanted, never "ten" or 1.5."""
     if not isinstance(schema, Mapping):
         return value
-    if isinstance(ref := schema.get("$ref"), str) and ref.startswith("#/$defs/"):
-        return _fitted(value, root.get("$defs", {}).get(ref.removeprefix("#/$defs/")), root)
+    if isinstance(ref := schema.get("$ref"), str):
+        return _fitted(value, target(ref, validator.schema), validator, unions)
     for several in ("anyOf", "oneOf"):
         if isinstance(options := schema.get(several), list):
-            return _fitted_to_one(value, options, root)
-    if isinstance(value, dict):
-        properties = schema.get("properties", {})
-        return {key: _fitted(item, properties.get(key), root) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_fitted(item, schema.get("items"), root) for item in value]
+            return _fitted_to_one(value, options, validator, unions)
     kind = schema.get("type")
+    if isinstance(kind, list):
+        return _fitted_to_one(value, [{**schema, "type": one} for one in kind], validator, unions)
+    if isinstance(value, dict):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        return {key: _fitted(item, properties.get(key, others), validator, unions) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_fitted(item, schema.get("items"), validator, unions) for item in value]
     if isinstance(value, str) and isinstance(kind, str):
-        return _from_text(value, kind, schema, root)
+        return _from_text(value, kind, schema, validator, unions)
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if kind == "integer" and isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -64,7 +72,7 @@ def _fitted(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
     return value
 
 
-def _from_text(value: str, kind: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+def _from_text(value: str, kind: str, schema: Mapping[str, Any], validator: Any, unions: int) -> Any:
     text = value.strip()
     if kind == "integer" and WHOLE.fullmatch(text):
         return int(text)
@@ -77,24 +85,36 @@ def _from_text(value: str, kind: str, schema: Mapping[str, Any], root: Mapping[s
             inner = json.loads(text)
         except (ValueError, RecursionError):
             return value
-        return _fitted(inner, schema, root) if isinstance(inner, list if kind == "array" else dict) else value
+        return _fitted(inner, schema, validator, unions) if isinstance(inner, list if kind == "array" else dict) else value
     return value
 
 
-def _fitted_to_one(value: Any, options: list[Any], root: Mapping[str, Any]) -> Any:
+def _fitted_to_one(value: Any, options: list[Any], validator: Any, unions: int) -> Any:
     """The value as it is where it fits one of the options; else as converted for the only option that it then fits."""
+    if not unions:  # each level tries every option: without an end, a deep value would take for ever
+        return value
 
     def fits(candidate: Any, option: Any) -> bool:
-        return bool(_validator(json.dumps({**option, "$defs": root.get("$defs", {})}, sort_keys=True)).is_valid(candidate))
+        return bool(validator.evolve(schema=option).is_valid(candidate))
 
-    options = [option for option in options if isinstance(option, Mapping)]
-    if any(fits(value, option) for option in options):
-        return value
-    converted = [candidate for option in options if fits(candidate := _fitted(value, option, root), option)]
+    fitting = [_fitted(value, option, validator, unions - 1) for option in options if fits(value, option)]
+    if fitting:  # 1.0 fits where an integer is wanted, and becomes 1 where nothing else is
+        return value if any(repr(one) == repr(value) for one in fitting) else fitting[0]
+    converted = [one for option in options if fits(one := _fitted(value, option, validator, unions - 1), option)]
     return converted[0] if len(converted) == 1 else value
 
 
+def _nearest(error: Any) -> Any:
+    """Of a value that fits no option of a union, what is wrong with the only option that is not null."""
+    while options := {inner.schema_path[0] for inner in error.context or () if inner.validator_value != "null"}:
+        if len(options) > 1:
+            break
+        error = next(inner for inner in error.context if inner.schema_path[0] in options)
+    return error
+
+
 def _sentence(error: Any, tool: Tool) -> str:
+    error = _nearest(error)
     where = ".".join(str(part) for part in error.absolute_path)
     known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
     if error.validator == "required":
@@ -116,4 +136,8 @@ def _sentence(error: Any, tool: Tool) -> str:
     if error.validator == "format":
         shape = {"date": " (YYYY-MM-DD)", "date-time": " (YYYY-MM-DDTHH:MM:SSZ)"}.get(error.validator_value, "")
         return f"Parameter {where!r} of {tool.name} must be a {error.validator_value}{shape}, not {got}."
-    return f"Parameter {where!r} of {tool.name} does not fit: {str(error.message)[:200]}."
+    kinds = [inner.validator_value for inner in error.context or ()]
+    if kinds and all(inner.validator == "type" and isinstance(inner.validator_value, str) for inner in error.context):
+        return f"Parameter {where!r} of {tool.name} must be of type {' or '.join(kinds)}, not {got}. Call it again with that."
+    wrong = str(error.message) if not error.context else f"{got} fits none of {json.dumps(error.validator_value)}"
+    return f"Parameter {where!r} of {tool.name} does not fit: {wrong[:300]}."

@@ -101,7 +101,7 @@ def _usage(usage: Any) -> dict[str, int] | None:
     if not isinstance(usage, Mapping):
         return None
     counts = {key: usage.get(f"{key}_tokens") for key in ("prompt", "completion")}
-    if not all(isinstance(count, int) and not isinstance(count, bool) for count in counts.values()):
+    if not all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts.values()):
         return None
     return {key: int(count) for key, count in counts.items() if count is not None}
 

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "agentlab"
 
 # The core, lowest first: a module imports only what stands before it.
 CORE = [
-    "arguments", "records", "results", "tools", "wire", "tokens", "truncation", "validation",
+    "arguments", "records", "results", "schema", "tools", "wire", "tokens", "truncation", "validation",
     "run", "loop", "perform", "naked", "guards", "ladder", "asking", "agent", "lint",
 ]  # fmt: skip
 # Above the core: they read runs. `lab` is what notebooks import.

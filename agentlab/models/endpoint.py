@@ -38,7 +38,7 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             raise ValueError(
                 'No model name. Write models.openai("the-name"), or set OPENAI_MODEL. Your endpoint lists its names at /models.'
             )
-        self.name, self.options, self._client = name, options, client
+        self.name, self.options, self._client, self._own = name, options, client, client is None
 
     def __repr__(self) -> str:
         return f"<models.openai {self.name!r}>"
@@ -58,6 +58,12 @@ class openai:  # used as a function; a class, so that its repr can leave out the
                 ) from None
         return self._client
 
+    async def aclose(self) -> None:
+        """Close the connections, where the client was made here; the next request makes a new one."""
+        if self._own and self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+
     async def __call__(self, ask: Ask) -> Reply:
         import httpx2
         import openai as sdk
@@ -69,9 +75,19 @@ class openai:  # used as a function; a class, so that its repr can leave out the
         headers = {TURN: str(ask.turn)} if _is_lab(client) else {}
         try:
             raw: Any = await client.post("/chat/completions", cast_to=httpx2.Response, body=body, options={"headers": headers})
-            completion = raw.json()
         except sdk.OpenAIError as error:
             raise ModelError(masked(self._said(error), client)) from None
+        except UnicodeError:  # the header cannot be written; its words would quote the key
+            raise ModelError("The API key holds characters that no header can carry. Check OPENAI_API_KEY.") from None
+        except RuntimeError as error:
+            if "loop" not in str(error):
+                raise
+            raise ModelError(
+                "The client was used in an event loop that has ended. Make a new AsyncOpenAI for each run_sync(), "
+                "or leave the client out: models.openai(…) makes its own."
+            ) from None
+        try:
+            completion = raw.json()
         except ValueError:
             raise ModelError(
                 f"The endpoint at {client.base_url.host} answered with something that is no JSON. Is its address right (…/v1)?"
@@ -82,7 +98,7 @@ class openai:  # used as a function; a class, so that its repr can leave out the
         """What happened and what to do, by the kind of error."""
         import openai as sdk
 
-        where = f"{self.client.base_url.host}"
+        where = self.client.base_url.host or "The endpoint"
         match error:
             case sdk.APITimeoutError():
                 return f"{where} gave no answer in time. Try again, or give the client a longer timeout."
@@ -93,8 +109,8 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             case sdk.PermissionDeniedError():
                 return f"{where} does not allow this (403): {_detail(error)}"
             case sdk.NotFoundError():
-                why = f"{where} knows no model {self.name!r}, or the address is wrong (404): {_detail(error)}"
-                return f"{why} Change the model name, or OPENAI_BASE_URL."
+                about = f"{where} knows no model {self.name!r}, or the address is wrong (404): {_detail(error)}."
+                return f"{about} Change the model name, or OPENAI_BASE_URL."
             case sdk.RateLimitError():
                 return f"{where} asks to wait, or the quota is used up (429): {_detail(error)}"
             case sdk.APIStatusError():
@@ -105,7 +121,7 @@ class openai:  # used as a function; a class, so that its repr can leave out the
 def _detail(error: Any) -> str:
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, Mapping) else None
-    return str(said or getattr(error, "message", error))[:500]
+    return str(said or getattr(error, "message", error)).rstrip(". ")[:500]
 
 
 def masked(text: str, client: Any) -> str:

@@ -37,12 +37,12 @@ class transport(httpx2.AsyncBaseTransport):
             return _refused(404, f"The scripted model answers /chat/completions only, not {path}.")
         try:
             body = json.loads(await request.aread())
-            messages = body["messages"]
+            counted = sum(isinstance(m, Mapping) and m.get("role") == "assistant" for m in body["messages"])
+            turn = int(request.headers.get(TURN, counted))
         except (ValueError, KeyError, TypeError):
             return _refused(400, "The request holds no messages.")
-        counted = sum(isinstance(m, Mapping) and m.get("role") == "assistant" for m in messages)
         try:
-            reply = await self.model.reply(body, int(request.headers.get(TURN, counted)))
+            reply = await self.model.reply(body, turn)
         except asyncio.CancelledError:
             raise
         except ModelError as error:
@@ -50,7 +50,10 @@ class transport(httpx2.AsyncBaseTransport):
         except Exception as error:
             return _refused(400, f"The script raised {type(error).__name__}: {error}")
         completion = completion_of(reply, str(body.get("model") or NAME))
-        return _streamed(completion) if body.get("stream") else httpx2.Response(200, json=completion)
+        if not body.get("stream"):
+            return httpx2.Response(200, json=completion)
+        wanted = body.get("stream_options")
+        return _streamed(completion, isinstance(wanted, Mapping) and bool(wanted.get("include_usage")))
 
 
 def completion_of(reply: Reply, model: str) -> dict[str, Any]:
@@ -85,16 +88,19 @@ def _sendable(text: str) -> bool:
     return True
 
 
-def _streamed(completion: dict[str, Any]) -> httpx2.Response:
+def _streamed(completion: dict[str, Any], with_usage: bool) -> httpx2.Response:
     choice = completion["choices"][0]
     said = choice["message"]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "" if said.get("content") else None}]
     text = said.get("content") or ""
     deltas += [{"content": text[at : at + 20]} for at in range(0, len(text), 20)]
     deltas += [{"tool_calls": [{"index": k, **call}]} for k, call in enumerate(said.get("tool_calls", ()))]
+    usage = completion.pop("usage", None)
     frame = {**completion, "object": "chat.completion.chunk"}
     chunks = [{**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     chunks.append({**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]})
+    if with_usage and usage:
+        chunks.append({**frame, "choices": [], "usage": usage})
     lines = "".join(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
     return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=lines.encode())
 

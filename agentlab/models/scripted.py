@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -70,13 +71,14 @@ class scripted:  # used as a function; a class, so that the script can be looked
         return f"<models.scripted: {what}>"
 
     async def __call__(self, ask: Ask) -> Reply:
-        request = {"model": NAME, "messages": ask.messages, "tools": list(ask.tools or ())}
-        return await self.reply(request, ask.turn)
+        # A copy of the tools: a function that changes its request must not change what later requests carry.
+        tools = copy.deepcopy(list(ask.tools or ())) if callable(self.script) else []
+        return await self.reply({"model": NAME, "messages": ask.messages, "tools": tools}, ask.turn)
 
     async def reply(self, request: dict[str, Any], turn: int) -> Reply:
         """The reply number `turn` (from 0), or what the function says to `request`. Raises what the script says to raise."""
         if isinstance(self.script, tuple):
-            if turn >= len(self.script):
+            if not 0 <= turn < len(self.script):
                 raise ModelError(
                     f"The script has {len(self.script)} replies, and reply {turn + 1} was asked for. "
                     "Add replies to the list, or end it with a final answer (a string)."
