@@ -328,12 +328,12 @@ class Run:
         """What must happen next, derived from the log: one `Ask`, or the open calls of the last turn. Empty when the run is
         finished or waits for a person."""
         mark = self._mark
-        if mark.stop >= 0:
-            said = mark.reply > mark.stop
-            degraded = self._trunk.entries[mark.stop].kind in DEGRADED  # type: ignore[union-attr]
-            return [] if said or mark.stops > 1 or not degraded else [self._ask(last=True)]
         if mark.asked < 0:
             return []
+        if mark.stop >= 0:
+            said = mark.reply > mark.stop
+            degraded = cast(Stop, self._trunk.entries[mark.stop]).kind in DEGRADED
+            return [] if said or mark.stops > 1 or not degraded else [self._ask(last=True)]
         if opened := self._open:
             return [call for call in opened if not self.holding(call.id)]
         finished = mark.reply > mark.asked and not cast(Reply, self._trunk.entries[mark.reply]).calls
