@@ -211,4 +211,4 @@ def solution(task: str) -> Text:
     known = find(task)
     if isinstance(known, Text):
         return known
-    return Text(source(task).rstrip(), "code")
+    return Text(source(task), "code")

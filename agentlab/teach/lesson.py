@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import os
 import sys
 import textwrap
 import traceback
@@ -29,7 +30,8 @@ def crashes(*expected: type[BaseException]) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        tell(f"CRASH  {type(error).__name__}: {first_lines(str(error))}")
+        said = first_lines(str(error)) or ("a stub is still to be filled in" if isinstance(error, NotImplementedError) else "")
+        tell(f"CRASH  {type(error).__name__}{': ' if said else ''}{said}")
         for frame in innermost(error):
             tell(f"   in {frame.name}, line {frame.lineno}:  {(frame.line or '').strip()}")
         if expected and not isinstance(error, expected):
@@ -48,12 +50,13 @@ def first_lines(text: str, chars: int = 300) -> str:
 
 
 def innermost(error: BaseException) -> list[traceback.FrameSummary]:
-    """The learner's own last line, and the last line of all when that is elsewhere."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.endswith("contextlib.py")][1:]
-    own = [f for f in frames if "site-packages" not in f.filename and "<frozen" not in f.filename]
-    picked = own[-1:] or frames[-1:]
-    mine = [f for f in frames if "ipykernel_" in f.filename or f.filename.startswith("<ipython")]
-    return [f for f in mine[-1:] if f not in picked] + picked
+    """The learner's last two lines, and the tool's own line when it broke there: no machinery in between."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    theirs = [f for f in frames if f.filename.startswith(("<ipython", "<solution")) or "ipykernel_" in f.filename]
+    if not theirs:  # a script or a test
+        return frames[-1:]
+    inside = [f for f in frames[-1:] if f"{os.sep}worlds{os.sep}" in f.filename]
+    return theirs[-2:] + inside
 
 
 def use(task: str, function: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -92,7 +95,7 @@ class Beside:
 
     def _repr_html_(self) -> str:
         cell = "flex:1 1 22em;min-width:0;border-left:4px solid var(--jp-border-color1,#8a8a8a);padding:.2em .8em"
-        code = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0;background:transparent;color:inherit"
+        code = "font-size:.85em;white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0;background:transparent;color:inherit"
         parts = "".join(
             f'<div style="{cell}"><b>{title}</b><pre style="{code}">{escape(text)}</pre></div>'
             for title, text in (("yours", self.yours), ("the package's", self.ours))

@@ -111,9 +111,12 @@ def show_buttons(question: Question) -> bool:
         options=texts,
         value=question.named(guess) if guess in question.options else None,
         layout=widgets.Layout(width="auto"),
+        tooltip=question.text,  # what a screen reader says of the group
     )
     commit = widgets.Button(
-        description="Commit to this guess", layout=widgets.Layout(width="auto"), disabled=radio.value is None
+        description="Commit to this guess",
+        layout=widgets.Layout(width="auto", align_self="flex-start"),
+        disabled=radio.value is None,
     )
     said = widgets.Label(value=f"You said {question.named(guess)}." if guess else "Choose one, then commit.")
 

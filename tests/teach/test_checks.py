@@ -53,7 +53,7 @@ def by_text(message: dict[str, Any]) -> str:
 
 
 def by_word(message: dict[str, Any]) -> str:
-    return "call" if "tool_calls\"" in json.dumps(message) and message.get("tool_calls") != [] else "answer"
+    return "call" if 'tool_calls"' in json.dumps(message) and message.get("tool_calls") != [] else "answer"
 
 
 def index_error(message: dict[str, Any]) -> str:
@@ -416,7 +416,7 @@ WRONG: list[tuple[str, Callable[..., Any], str, str]] = [
     ("03-cap", cap_off_by_one, "incorrect", "6 requests"),
     ("03-cap", cap_early, "incorrect", "after 4"),
     ("03-cap", cap_calls, "incorrect", ""),
-    ("03-cap", cap_kind, "incorrect", "capped"),
+    ("03-cap", cap_kind, "crashed", "capped"),
     ("03-cap", cap_no_reason, "incorrect", "why"),
     ("03-cap", cap_answers, "incorrect", "capped"),
     ("03-number", mean, "incorrect", "99th percentile"),

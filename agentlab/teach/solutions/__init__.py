@@ -23,4 +23,4 @@ def function_for(task: str) -> Callable[..., Any]:
 
 def source(task: str) -> str:
     """The solution's source, as it would stand in the notebook."""
-    return inspect.getsource(function_for(task))
+    return inspect.getsource(function_for(task)).rstrip()

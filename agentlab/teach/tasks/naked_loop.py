@@ -119,7 +119,7 @@ async def judge_attack(learner: Callable[..., Any]) -> str:
     try:
         await naked("Where is order 1042?", models.scripted([reply, "Done."]), desk.tools)
     except (Exception, SystemExit) as error:
-        return f"The naked loop died of {type(error).__name__}: {shown(str(error), 90)} One reply was enough."
+        return f"The naked loop died of {type(error).__name__} ({shown(str(error), 90)}). One reply was enough."
     raise Wrong("the naked loop on your reply", "it lived and answered", "that it dies, though the tool exists")
 
 
