@@ -20,7 +20,7 @@ from .run import Run
 from .tools import ToolError, UnknownTool
 from .truncation import shorten
 from .validation import checked
-from .wire import ModelError
+from .wire import CUT, ModelError
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,11 @@ class Isolate:
 
     # C1-C5. Nothing that a tool does may leave the loop: SystemExit and a cancellation of its own are failures like others.
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
+        if isinstance(action, Ask) and not action.last and (blank := _blank(run)):
+            return Stop("stuck", blank, (Note("Isolate", blank),))
         task = _this_task()
         try:
-            entry = await act(run, action)
+            return await act(run, action)
         except KeyboardInterrupt:
             raise
         except (asyncio.CancelledError, GeneratorExit) as error:
@@ -46,11 +48,6 @@ class Isolate:
                 raise
             why = f"the model could not be asked ({_words(error)})"
             return Stop("failed", why, (Note("Isolate", why),))
-        if isinstance(entry, Reply) and not entry.calls and not entry.text.strip():
-            limit = "it ran into its output limit" if entry.finish in ("length", "max_tokens") else "no text and no call"
-            why = f"the model sent an empty reply ({limit})"
-            return Stop("failed" if isinstance(action, Ask) and action.last else "stuck", why, (Note("Isolate", why),))
-        return entry
 
     def _failed(self, call: Call, error: BaseException) -> Result:
         if isinstance(error, UnknownTool | BadArguments):
@@ -61,6 +58,15 @@ class Isolate:
             others = "" if call.tools is None else _others(call)
             text = f"{call.name} failed: {_words(error)}. Change the arguments, or go on without it{others}."
         return Result(call.id, text, error=True, notes=(Note("Isolate", type(error).__name__),))
+
+
+def _blank(run: Run) -> str:
+    """What to say where the last reply was none: asked the same again, the model would likely do the same."""
+    last = run.turns(1)
+    if not last or last[0].calls or last[0].final:
+        return ""
+    limit = "it ran into its output limit" if last[0].finish in CUT else "no text and no call"
+    return f"the model sent an empty reply ({limit})"
 
 
 def _this_task() -> asyncio.Task[Any] | None:

@@ -88,6 +88,11 @@ class Reply:
     seconds: float = field(default=0.0, compare=False)
     notes: tuple[Note, ...] = field(default=(), compare=False)
 
+    @property
+    def final(self) -> bool:
+        """Whether this is an answer: text and no calls. An empty reply is none (AT08)."""
+        return not self.calls and bool(self.text.strip())
+
 
 @dataclass(frozen=True)
 class Result:

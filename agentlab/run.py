@@ -336,8 +336,7 @@ class Run:
             return [] if said or mark.stops > 1 or not degraded else [self._ask(last=True)]
         if opened := self._open:
             return [call for call in opened if not self.holding(call.id)]
-        finished = mark.reply > mark.asked and not cast(Reply, self._trunk.entries[mark.reply]).calls
-        return [] if finished else [self._ask()]
+        return [] if mark.reply > mark.asked and cast(Reply, self._trunk.entries[mark.reply]).final else [self._ask()]
 
     def _ask(self, last: bool = False) -> Ask:
         mark = self._mark

@@ -118,7 +118,8 @@ class Slow:
             return [Ask(list(self.placed()), last=True, turn=turn)] if once_more else []
         if open_ := self.open():
             return [call for call in open_ if not self.holding(call.id)]
-        if self.reply > self.asked and not self.log[self.reply].calls:  # type: ignore[union-attr]
+        said = self.log[self.reply]
+        if self.reply > self.asked and isinstance(said, Reply) and said.text.strip() and not said.calls:
             return []
         return [Ask(list(self.placed()), turn=turn)]
 
