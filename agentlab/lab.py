@@ -13,7 +13,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -152,8 +154,15 @@ def _show(stepper: Stepper, home: asyncio.AbstractEventLoop) -> None:
     stepper.view = view
     stepper.shown_in = execution
     view.show()
+    _warm_up()
     if stepper.moment is None:
         stepper.launch(stepper.begin())
+
+
+def _warm_up() -> None:
+    """Load what the first call needs (arguments are checked: a second on a small computer) while the person reads."""
+    with suppress(RuntimeError):  # no threads here (Pyodide): then the first call loads it
+        threading.Thread(target=import_module, args=("jsonschema",), daemon=True, name="agentlab-warm-up").start()
 
 
 def _kernel() -> Any:

@@ -296,7 +296,7 @@ class OwnLoop:
         """Make `branch` another way from the parent's `row`. Returns a sentence about it."""
         at = next((k for k, moment in enumerate(parent.moments) if moment.rows > row), None)
         if at is None:
-            raise NotPossible(f"There is no row {row} to fork from.")
+            raise NotPossible(f"There is no message {row + 1} to fork from.")
         moment = parent.moments[at]
         old = parent.entries[row]
         new = edited(old, what, text, call_id)
@@ -310,7 +310,7 @@ class OwnLoop:
         branch.share(parent, len(run), bars, parent.moments[:at], {row: new})
         self.worlds.put_back(moment.world)
         self._stand(branch, run, place, run.upto(row), moment.world)
-        return f"A new branch: {what} of row {row + 1} edited. The one before stays as it was."
+        return f"A new branch begins at message {row + 1}. The one before stays as it was."
 
     def rule(self, branch: Branch, call_id: str, digest: str, ok: bool, why: str, arguments: str | None) -> None:
         """The person's ruling on one held call, bound to what was shown."""

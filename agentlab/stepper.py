@@ -172,7 +172,7 @@ class Stepper:
     async def _begin(self) -> None:
         if not self.branch.moments:
             await self._fly(self._loop.begin(self.branch))
-            self._rest()
+            self._changed()
 
     async def _go(self) -> None:
         self.going = True
@@ -195,7 +195,7 @@ class Stepper:
         if reason is not True:
             raise NotPossible(reason)
         await self._fly(self._loop.advance(branch))
-        self._rest()
+        self._changed()
 
     async def _fly(self, work: Coroutine[Any, Any, None]) -> None:
         """Await `work` in a task of its own, which Stop can cancel without ending whoever waits here."""
@@ -264,8 +264,12 @@ class Stepper:
                 raise NotPossible(self._loop.cannot_fork)
             parent = self.branch
             if not 0 <= row < len(parent.rows):
-                raise NotPossible(f"There is no row {row} to fork from.")
-            branch = self._new_branch(f"{len(self.branches) + 1}: {what} of row {row + 1} edited", parent, row)
+                raise NotPossible(f"There is no message {row + 1} to fork from.")
+            branch = self._new_branch(
+                f"{len(self.branches) + 1}: {'arguments in message' if what == 'arguments' else 'message'} {row + 1} edited",
+                parent,
+                row,
+            )
             said = ""
 
             async def work() -> None:
@@ -286,7 +290,6 @@ class Stepper:
             raise
         self.branches[branch.id] = branch
         self.left = False
-        self._rest()
 
     def rule(self, call_id: str, digest: str, ok: bool, why: str = "", arguments: str | None = None) -> None:
         """The person's yes or no to one held call, exactly as it was shown. Step then runs it, or tells the model of the no.
@@ -331,7 +334,6 @@ class Stepper:
             if not self.waits_for_person:
                 break
             self._loop.refuse_all(self.branch, why)
-        self._rest()
 
     def close(self) -> None:
         """Let go of everything: its cell is run again, and another stepper takes its place."""
@@ -443,8 +445,9 @@ class Stepper:
         self.on_change()
 
     def _rest(self) -> None:
+        """Say what is new; and where it came to rest, that it did."""
         self._changed()
-        if self.is_over or self.waits_for_person:
+        if not self.running and (self.is_over or self.waits_for_person):
             self.on_rest()
 
     # ---- the state that a view shows ----
@@ -538,7 +541,7 @@ class _Turn:
 
     async def __aexit__(self, *_: object) -> None:
         self.stepper.running = False
-        self.stepper._changed()
+        self.stepper._rest()
 
 
 def _look_away(flight: asyncio.Task[None]) -> None:

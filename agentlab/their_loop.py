@@ -283,7 +283,7 @@ class TheirLoop:
         """Run the function again up to the parent's `row`, with the edit in its place. Returns a sentence about it."""
         old = self.walks[parent]
         if row not in old.origins:
-            raise NotPossible("This row is a note of the stepper's. Only messages, results and arguments can be edited.")
+            raise NotPossible("This is a note of the stepper's. Only messages, results and arguments can be edited.")
         number = old.origins[row]
         is_reply = self._is_reply_row(parent, old, row)
         entry = parent.entries[row]

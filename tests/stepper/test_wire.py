@@ -133,7 +133,7 @@ async def test_what_goes_wrong_is_said_and_not_lost(link: Link, view: View) -> N
     await until(lambda: view.state)
     wire.receive(view.click("fork", row=50, what="text", text="x"))
     await until(lambda: view.said)
-    assert "no row 50" in view.said[0]["text"]
+    assert "no message 51" in view.said[0]["text"]
     wire.receive(view.click("dance"))
     await until(lambda: len(view.said) == 2)
     assert "no command 'dance'" in view.said[1]["text"]
