@@ -289,7 +289,7 @@ async def cap_calls(run: Any, action: Any, act: Any) -> Any:
 
 async def cap_kind(run: Any, action: Any, act: Any) -> Any:
     if isinstance(action, Ask) and not action.last and run.requests >= 5:
-        return Stop("stopped", "limit")
+        return Stop("stuck", "limit")
     return await act(run, action)
 
 
@@ -416,7 +416,7 @@ WRONG: list[tuple[str, Callable[..., Any], str, str]] = [
     ("03-cap", cap_off_by_one, "incorrect", "6 requests"),
     ("03-cap", cap_early, "incorrect", "after 4"),
     ("03-cap", cap_calls, "incorrect", ""),
-    ("03-cap", cap_kind, "crashed", "capped"),
+    ("03-cap", cap_kind, "incorrect", "capped"),
     ("03-cap", cap_no_reason, "incorrect", "why"),
     ("03-cap", cap_answers, "incorrect", "capped"),
     ("03-number", mean, "incorrect", "99th percentile"),
