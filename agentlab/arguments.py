@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 LANGUAGE = re.compile(r"```[\w-]*[ \t]*\n")
+LITERALS = ("true", "false", "null", "-")
 DEPTH = 50  # far deeper than any tool asks for; what walks arguments may then recurse without fear
 ASK_AGAIN = "Send the call again with one complete JSON object."
 CUT_OFF = "The reply was cut off at the output limit, so this call may be incomplete. It was not run. Send it again, shorter."
@@ -69,7 +70,7 @@ def _read(text: str) -> Any:
     for mended in (_without_trailing_commas(body), _from_python(body), _from_prose(body)):
         if mended is not None:
             return mended
-    if _is_cut(body):
+    if _is_cut(body, first):
         raise BadArguments(
             f"The arguments are cut off: the JSON ends before it is complete (after {len(body)} characters). "
             f"The call was not run. {ASK_AGAIN} Make it shorter if need be."
@@ -164,9 +165,13 @@ def _without_trailing_commas(text: str) -> Any | None:
         return None
 
 
-def _is_cut(text: str) -> bool:
+def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
+    """Whether the JSON is well so far, and only its end is missing. A quote forgotten in the middle is another fault."""
     _, inside, depth = _outside_strings(text)
-    return text.lstrip()[:1] in ("{", "[", '"') and (inside or depth > 0)
+    if text.lstrip()[:1] not in ("{", "[", '"') or not (inside or depth > 0):
+        return False
+    rest = text[error.pos :].strip()
+    return not rest or error.msg.startswith(("Unterminated", "Invalid \\u")) or any(w.startswith(rest) for w in LITERALS)
 
 
 def _from_python(text: str) -> Any | None:

@@ -71,6 +71,11 @@ class openai:  # used as a function; a class, so that its repr can leave out the
         body: dict[str, Any] = {"model": self.name, "messages": list(ask.messages), **self.options}
         if ask.tools:
             body["tools"] = list(ask.tools)
+        else:  # endpoints refuse these where there are no tools
+            body.pop("tool_choice", None)
+            body.pop("parallel_tool_calls", None)
+        if body["messages"][-1:] and body["messages"][-1]["role"] == "tool":
+            body.pop("tool_choice", None)  # a forced call is meant for the first step: forced in each, it would never end
         client = self.client
         headers = {TURN: str(ask.turn)} if _is_lab(client) else {}
         try:

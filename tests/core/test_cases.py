@@ -32,12 +32,9 @@ LEGAL = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 RIGHT: dict[str, Callable[[Case], Awaitable[None]]] = {}
 TEXT = "a call written into the text is the text protocol's work (M1-M3), which comes with the ReAct model"
 LEFT_OUT = {
-    "AM11": "a missing opening quote is still told as cut off: the end counts, not where the JSON broke",
     "AP07": "a run is not kept on disk yet: that comes with the store (L1)",
     "EX10": "there are no observers to raise yet: they come with the trace",
     "LC01": "identical results for calls that differ are not counted yet (D4 for results)",
-    "LC10": "a tool_choice among the options of models.openai goes into every request",
-    "LC11": "a tool_choice among the options of models.openai goes into the last request too, which has no tools",
     "LC16": "calls are not capped yet, only requests: that comes with the budget (D6)",
     "MS06": "an announced call that was not made ends the run as an answer",
     "MS08": "there is no status for a refusal or a filtered reply",
