@@ -42,6 +42,7 @@ class Text:
 
     text: str
     tone: str = "plain"
+    columns: bool = False  # keep what stands under each other there
 
     def __str__(self) -> str:
         return self.text
@@ -56,7 +57,7 @@ class Text:
             "warn": "var(--jp-warn-color1, #b26a00)",
             "code": "var(--jp-brand-color1, #1976d2)",
         }.get(self.tone, "var(--jp-border-color1, #8a8a8a)")
-        face = "monospace" if self.tone == "code" else "inherit"
+        face = "monospace" if self.columns or self.tone == "code" else "inherit"
         return (
             f'<div style="border-left:4px solid {colour};padding:.35em .9em;margin:.2em 0;white-space:pre-wrap;'
             f'font-family:{face};overflow-wrap:anywhere">{escape(self.text)}</div>'
@@ -147,4 +148,4 @@ def progress(lesson: str | None = None) -> Text:
         right = sum(book.facts.get(key) == guess for key, guess in guesses.items())
         lines.append(f"Guesses: {len(guesses)} made, {right} of them came true. Wrong guesses teach most.")
     lines.append(f"Still open: {', '.join(open_tasks)}." if open_tasks else "Nothing is open.")
-    return Text("\n".join(lines), "warn" if open_tasks else "good")
+    return Text("\n".join(lines), "warn" if open_tasks else "good", columns=True)
