@@ -23,7 +23,7 @@ NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][+-]?\d{1,2})?")
 def checked(args: Mapping[str, Any], tool: Tool) -> str:
     """`args` as JSON text that fits the tool. Raises `BadArguments` that names the parameter, what came and what is expected."""
     try:
-        validator = _validator(json.dumps(tool.parameters, sort_keys=True))
+        validator = _validator(json.dumps(tool.parameters))
         fitted = _fitted(dict(args), validator.schema, validator)
         errors = sorted(validator.iter_errors(fitted), key=lambda e: (len(e.absolute_path), str(e.validator)))
     except Exception as error:  # the schema is at fault, in a way that was not seen when the tool was made
