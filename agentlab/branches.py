@@ -20,6 +20,14 @@ LAMPS = ("N1", "N2", "N3", "N4", "N5", "N6", "N7")
 Snapshot = tuple[bytes, ...]
 
 
+class NotPossible(ValueError):
+    """What was asked of the stepper cannot be done here; the message says why."""
+
+
+class Busy(RuntimeError):
+    """Something is running; the stepper does one thing at a time."""
+
+
 class World(Protocol):
     """Something that tools change, and that can be put back as it was."""
 

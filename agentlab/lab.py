@@ -132,7 +132,7 @@ def step(
         home = asyncio.get_running_loop()
     except RuntimeError:  # a script: `asyncio.run(stepper.finish())`, `print(stepper)`
         return stepper
-    stepper.bind(home)
+    stepper.clicks.bind(home)
     if _kernel() is not None:
         _show(stepper, home)
     return stepper
@@ -156,7 +156,7 @@ def _show(stepper: Stepper, home: asyncio.AbstractEventLoop) -> None:
     view.show()
     _warm_up()
     if stepper.moment is None:
-        stepper.launch(stepper.begin())
+        stepper.clicks.launch(stepper.begin())
 
 
 def _warm_up() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from .agent import Agent
 from .arguments import BadArguments, parse
-from .branches import LAMPS, Branch, Moment, Place, Snapshot, Worlds
+from .branches import LAMPS, Branch, Moment, NotPossible, Place, Snapshot, Worlds
 from .door import crashed_line
 from .loop import guarded
 from .perform import perform
@@ -23,12 +23,6 @@ from .rows import weigh
 from .run import Messages, Run
 from .tokens import count_tools
 from .tools import Tool
-
-__all__ = ["NotPossible", "OwnLoop"]
-
-
-class NotPossible(ValueError):
-    """What was asked of the stepper cannot be done here; the message says why."""
 
 
 class OwnLoop:
@@ -75,6 +69,9 @@ class OwnLoop:
                 run = await self._next(moment.run)
             except asyncio.CancelledError:
                 raise
+            except KeyboardInterrupt:  # the kernel's Stop, met in this task: let out of it, it would end the kernel's loop
+                self.stopped(branch)
+                return
             except (Exception, SystemExit) as error:
                 self._crashed(branch, moment, error)
                 return

@@ -5,22 +5,21 @@ It holds branches, each a list of moments with a cursor, and a loop that makes t
 lets the loop do one thing. One command at a time: a click that comes while something runs is not kept for later.
 
 Drive it from code as the widget does: `await stepper.step()`, `stepper.back()`, `await stepper.fork(...)`; these raise what
-goes wrong. `stepper.receive(message)` is the widget's way in: it never raises, and says what went wrong in the status line.
+goes wrong. `stepper.receive(message)` is the widget's way in: it never raises, and the status line says what went wrong.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from .asking import place
-from .branches import Branch, Moment, Snapshot, Worlds
-from .own_loop import NotPossible
-from .rows import notes_wire
+from .branches import Branch, Busy, Moment, NotPossible, Snapshot, Worlds
+from .clicks import Clicks
 from .run import Run
+from .state import can, state_of
 from .twin import text_of_stepper
 
 NOBODY_HERE = "nobody is here to approve it (headless run)"
@@ -32,10 +31,6 @@ def clicks_come_through() -> bool:
     """Whether this kernel takes a click while a cell waits: ipykernel before 7 keeps it until the cell has ended."""
     kernel = sys.modules.get("ipykernel")
     return kernel is None or getattr(kernel, "version_info", (7,))[0] >= 7
-
-
-class Busy(RuntimeError):
-    """Something is running; the stepper does one thing at a time."""
 
 
 class Loop(Protocol):
@@ -68,17 +63,15 @@ class Stepper:
         self.branches: dict[int, Branch] = {}
         self.running = False  # a step is being taken, or one after another
         self.going = False  # Run was pressed: step after step, until paused, held or over
-        self._was_going = False  # Run came to a call that waits for a person
+        self.was_going = False  # Run came to a call that waits for a person
         self.left = False  # the person stopped it: nobody waits for it any more
         self.on_change: Callable[[], None] = lambda: None
         self.on_say: Callable[[str, str], None] = lambda text, tone: None
         self.on_rest: Callable[[], None] = lambda: None  # it came to an end, or waits for a person
-        self._claimed = False  # a click has begun a command whose task has not started
+        self.clicks = Clicks(self)
         self._flight: asyncio.Task[None] | None = None
         self._stopping = False
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._home: asyncio.AbstractEventLoop | None = None
-        self._context: contextvars.Context | None = None
+        self._stop_asked = False
         self.view: Any = None  # the widget, where it is shown
         self.shown_in = ""  # the execution of the cell that made it, which shows it already
         self._start()
@@ -136,7 +129,7 @@ class Stepper:
     def goto(self, at: int) -> None:
         """Look at the moment `at`, or at the nearest that there is."""
         self._free()
-        self._was_going = False
+        self.was_going = False
         self.branch.at = max(0, min(at, self.branch.last))
         self._changed()
 
@@ -177,23 +170,26 @@ class Stepper:
     async def _go(self) -> None:
         self.going = True
         try:
-            while self.going and self._blocked("step") is True:
+            while self.going and not self._stop_asked and can(self, "step") is True:
                 await self._step()
                 await asyncio.sleep(0)  # let clicks and messages through between two steps
-            self._was_going = self.going and self.waits_for_person
+            self.was_going = self.going and self.waits_for_person
         finally:
             self.going = False
 
     async def _step(self) -> None:
-        self._was_going = False
+        self.was_going = False
         branch = self.branch
+        if self._stop_asked:
+            return
         if not branch.is_at_last:
             branch.at += 1
             self._changed()
             return
-        reason = self._blocked("step")
+        reason = can(self, "step")
         if reason is not True:
             raise NotPossible(reason)
+        self.left = False
         await self._fly(self._loop.advance(branch))
         self._changed()
 
@@ -235,6 +231,8 @@ class Stepper:
         if self._flight is not None:
             self._stopping = True
             self._flight.cancel()
+        elif self.running:  # between two steps, or before the first: whoever runs ends the run as soon as they see it
+            self._stop_asked = True
         elif self.branch.moments and not self.is_over:
             self.branch.at = self.branch.last
             self._loop.stopped(self.branch)
@@ -315,8 +313,7 @@ class Stepper:
     # ---- wait ----
     async def finish(self) -> Run:
         """Wait until the person has reached the end, or has stopped it. Where nobody can be, run to the end. Returns the run."""
-        if self._tasks:
-            await asyncio.wait(set(self._tasks))
+        await self.clicks.done()
         if place() != "notebook" or self.view is None:
             await self.run_to_end()
         elif not clicks_come_through():
@@ -344,99 +341,26 @@ class Stepper:
             self._loop.close(branch)
 
     # ---- the widget's way in ----
-    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Take steps on this event loop, with the context of the cell that made the stepper: what tools print goes there."""
-        self._home, self._context = loop, contextvars.copy_context()
-
-    def launch(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a command as a task; what goes wrong is said in the status line."""
-        if self._home is None:
-            work.close()
-            raise RuntimeError("The stepper has no event loop. Make it in a notebook cell, or await stepper.finish().")
-        task = self._home.create_task(self._told(work), context=self._context)
-        self._tasks.add(task)  # a task that nobody holds may be collected while it runs
-        task.add_done_callback(self._tasks.discard)
-
-    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except asyncio.CancelledError:
-            pass
-        except Exception as error:
-            self.say_error(error)
-        finally:
-            self._changed()
-
     def receive(self, message: Mapping[str, Any]) -> bool:
         """Do what a click asks. False where it was meant for another moment, or came while something runs: nothing is done."""
-        op = message.get("op")
-        if op in ("pause", "stop"):  # these are meant for what runs, wherever that has got to
-            if message.get("epoch") != self.epoch:
-                return False
-            self.pause() if op == "pause" else self.stop()
-            return True
-        at = self.branch.at if op == "goto" else message.get("at")  # a goto looks at what is known: it may come late
-        meant = (message.get("epoch"), message.get("branch"), at)
-        if self.running or meant != (self.epoch, self.branch.id, self.branch.at):
-            return False
-        try:
-            return self._do(op, message)
-        except Exception as error:
-            self.say_error(error)
-            return True
-
-    def _do(self, op: object, message: Mapping[str, Any]) -> bool:
-        match op:
-            case "step":
-                self._claim(self.step)
-            case "run":
-                self._claim(self.go)
-            case "reset":
-                self._claim(self.reset)
-            case "fork":
-                row, what, text = int(message["row"]), str(message["what"]), str(message["text"])
-                self._claim(lambda: self.fork(row, what, text, message.get("call_id")))
-            case "back":
-                self.back()
-            case "forward":
-                self.forward()
-            case "goto":
-                self.goto(int(message.get("to", message.get("at", self.branch.at))))
-            case "branch":
-                self.switch(int(message["id"]))
-            case "rule":
-                self._rule(message)
-            case _:
-                raise NotPossible(f"The stepper knows no command {op!r}: its front end is of another version. Reload the page.")
-        return True
-
-    def _rule(self, message: Mapping[str, Any]) -> None:
-        arguments = message.get("arguments")
-        self.rule(
-            str(message["call_id"]), str(message["digest"]), message.get("ok") is True, str(message.get("why") or ""),
-            None if arguments is None else str(arguments),
-        )  # fmt: skip
-        if self._was_going and not self.waits_for_person:  # they had pressed Run: the ruling was all that it waited for
-            self._claim(self.go)
-
-    def _claim(self, command: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Mark the stepper as running from this very click on: a second click finds it so, though the task has not begun."""
-        self.running = True
-        self._claimed = True
-        self.launch(command())
-        self._changed()
+        return self.clicks.receive(message)
 
     def say(self, text: str, tone: str = "info") -> None:
         """One sentence for the status line."""
         self.on_say(text, tone)
 
-    def say_error(self, error: BaseException) -> None:
-        self.say(str(error) if isinstance(error, NotPossible | Busy) else f"{type(error).__name__}: {error}", "error")
-
     # ---- one thing at a time ----
     def _free(self) -> None:
         if self.running:
             raise Busy("A step is running. Wait for it, or stop it.")
+
+    def _landed(self) -> None:
+        """The turn is over."""
+        self.running = False
+        if self._stop_asked:
+            self._stop_asked = False
+            self.stop()
+        self._rest()
 
     def _turn(self) -> _Turn:
         return _Turn(self)
@@ -451,66 +375,19 @@ class Stepper:
             self.on_rest()
 
     # ---- the state that a view shows ----
-    def _blocked(self, command: str) -> str | bool:
-        """True, or why `command` cannot be given now."""
-        moments = self.branch.moments
-        if not moments:
-            return True
-        moment, at = moments[-1], self.branch.at
-        match command:
-            case "back":
-                return at > 0 or "This is the first moment."
-            case "forward":
-                return not self.branch.is_at_last or "Nothing further has happened yet. Step goes on."
-            case "step" | "run":
-                if not self.branch.is_at_last or moment.again:
-                    return True
-                if moment.place == "end":
-                    return "The run is over. Go back and fork, or reset."
-                if moment.held and moment.status == "waiting":
-                    names = ", ".join(held["name"] for held in moment.held)
-                    return f"{names} waits for your yes or no."
-                return True
-            case "stop":
-                return self.running or not self.is_over or "The run is over."
-            case "fork":
-                return self._loop.cannot_fork or True
-        return True
-
     def state(self) -> dict[str, Any]:
         """What a view shows besides rows and bars. Its size does not depend on the history."""
-        branch, moment = self.branch, self.moment
-        known = not branch.is_at_last
-        says = moment.says if moment else "Step begins."
-        state: dict[str, Any] = {
-            "branch": branch.id,
-            "at": branch.at,
-            "last": max(branch.last, 0),
-            "rows": moment.rows if moment else 0,
-            "bars": moment.bars if moment else 0,
-            "phase": moment.place if moment else "request",
-            "turn": moment.turn if moment else 1,
-            "lamps": dict(moment.lamps) if moment else {},
-            "next": "Step shows what came next. It is known, so nothing runs." if known else says,
-            "status": moment.status if moment else "running",
-            "answer": (moment.answer if moment else "")[:4_000],
-            "running": self.running,
-            "notes": notes_wire(moment.notes) if moment else [],
-            "held": [dict(held) for held in moment.held] if moment else [],
-            "can": {command: self._blocked(command) for command in ("step", "back", "forward", "run", "stop", "reset", "fork")},
-            "branches": [
-                {
-                    "id": one.id, "name": one.name, "parent": one.parent, "row": one.row,
-                    "rows": len(one.rows), "current": one is branch,
-                }
-                for one in {**self.branches, branch.id: branch}.values()
-            ],
-            "title": self.title,
-            "door": self._loop.door,
-        }  # fmt: skip
-        if moment and moment.line is not None:
-            state["line"] = moment.line.wire()
-        return state
+        return state_of(self)
+
+    @property
+    def cannot_fork(self) -> str:
+        """Why no other way can be taken here, or an empty text."""
+        return self._loop.cannot_fork
+
+    @property
+    def door(self) -> bool:
+        """Whether it steps somebody else's loop through the door."""
+        return self._loop.door
 
     # ---- in plain Python ----
     def text(self) -> str:
@@ -534,14 +411,13 @@ class _Turn:
         self.stepper = stepper
 
     async def __aenter__(self) -> None:
-        if self.stepper.running and not self.stepper._claimed:
+        if self.stepper.running and not self.stepper.clicks.claimed:
             raise Busy("A step is running. Wait for it, or stop it.")
-        self.stepper._claimed = False
+        self.stepper.clicks.claimed = False
         self.stepper.running = True
 
     async def __aexit__(self, *_: object) -> None:
-        self.stepper.running = False
-        self.stepper._rest()
+        self.stepper._landed()
 
 
 def _look_away(flight: asyncio.Task[None]) -> None:

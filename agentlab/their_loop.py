@@ -17,9 +17,9 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from . import tokens
-from .branches import LAMPS, Branch, Moment, Place, Snapshot, World, Worlds, is_world
+from .branches import LAMPS, Branch, Moment, NotPossible, Place, Snapshot, World, Worlds, is_world
 from .door import Answer, Gate, Line, Ticket, at_gate, crashed_line, is_theirs
-from .own_loop import NotPossible, crash_sentence, edited, many, name_list
+from .own_loop import crash_sentence, edited, many, name_list
 from .records import Entry, Reply, Result, Stop, System, User
 from .rows import entry_of, weigh
 from .run import Run

@@ -20,7 +20,7 @@ CORE = [
     "run", "loop", "perform", "naked", "guards", "ladder", "asking", "agent", "lint",
 ]  # fmt: skip
 # Above the core: they read runs. `lab` is what notebooks import.
-VIEWS = ["door", "rows", "branches", "own_loop", "their_loop", "twin", "stepper", "lab", "models", "worlds", "trace", "widgets"]
+VIEWS = ["door", "rows", "branches", "own_loop", "their_loop", "state", "twin", "clicks", "stepper", "lab", "models", "worlds", "trace", "widgets"]
 TOP = ["teach", "cli", "doctor", "__main__"]
 # Loaded when used, never by `import agentlab`.
 HEAVY = {

@@ -117,7 +117,7 @@ def test_in_a_script_nothing_is_shown_and_it_finishes(tools: list[Tool], capsys:
     assert capsys.readouterr().out == ""
     assert "answered" in repr(stepper)
     with pytest.raises(RuntimeError, match=r"await stepper.finish\(\)"):
-        stepper.launch(stepper.step())
+        stepper.clicks.launch(stepper.step())
     with pytest.raises(NotImplementedError):
         stepper._ipython_display_()
 
@@ -215,7 +215,7 @@ async def test_a_loop_of_ones_own_starts_by_itself_when_shown(kernel: Any) -> No
         return await ask(client)
 
     stepper = lab.step(my_loop, "Hi")
-    await asyncio.wait(set(stepper._tasks))
+    await stepper.clicks.done()
     assert stepper.state()["phase"] == "request"
     kernel._allow_stdin = False
     assert (await stepper.finish()).answer == "hi"

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from agentlab import Agent, Approve, Cap, Isolate, Result, Run, climb, models, tool
-from agentlab.own_loop import NotPossible
+from agentlab.branches import Busy, NotPossible
 from agentlab.records import Reply, Ruling, Stop
-from agentlab.stepper import Busy
 from agentlab.tools import Tool
 
 from .conftest import Till, stepper_of, until
@@ -496,6 +495,17 @@ async def test_an_interrupted_cell_leaves_what_was_found() -> None:
     with pytest.raises(asyncio.CancelledError):
         await cell
     assert (stepper.status, stepper.running) == ("interrupted", False)
+
+
+async def test_an_interrupt_inside_a_step_does_not_leave_it() -> None:
+    @tool
+    async def interrupted() -> str:
+        """Meets the kernel's Stop."""
+        raise KeyboardInterrupt
+
+    stepper = stepper_of(Agent(models.scripted([models.call("interrupted")]), [interrupted], guards=[]))
+    await stepper.go()
+    assert (stepper.status, stepper.is_over) == ("interrupted", True)
 
 
 @pytest.mark.timing

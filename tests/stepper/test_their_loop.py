@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentlab import Agent, lab, models, tool
-from agentlab.own_loop import NotPossible
+from agentlab.branches import NotPossible
 from agentlab.records import Reply, Result
 from agentlab.stepper import Stepper
 from agentlab.their_loop import TheirLoop

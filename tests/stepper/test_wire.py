@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
-from agentlab import Agent, Isolate, models
+from agentlab import Agent, Isolate, lint, models
+from agentlab.records import Ruling
 from agentlab.stepper import Stepper
 from agentlab.tools import Tool
 from agentlab.widgets.stepper import BETWEEN, StepperView, Wire, picture_of
@@ -29,7 +31,7 @@ async def link(tools: list[Tool], view: View) -> AsyncIterator[Link]:
     def link(script: Any, **options: Any) -> tuple[Stepper, Wire]:
         stepper = stepper_of(Agent(models.scripted(script), tools, **options))
         loop = asyncio.get_running_loop()
-        stepper.bind(loop)
+        stepper.clicks.bind(loop)
         wire = Wire(stepper, view.hear, loop)
         made.append(wire)
         wire.receive(view.hello())
@@ -247,7 +249,7 @@ async def test_long_texts_travel_in_short_and_whole_on_demand(tools: list[Tool],
     long = "ü" * 5_000
     agent = Agent(models.scripted([models.call("look", note="n" * 900), models.say(long)]), tools)
     stepper = stepper_of(agent)
-    stepper.bind(asyncio.get_running_loop())
+    stepper.clicks.bind(asyncio.get_running_loop())
     wire = Wire(stepper, view.hear, asyncio.get_running_loop())
     await stepper.go()
     wire.receive(view.hello())
@@ -291,7 +293,7 @@ async def test_a_cut_result_can_be_read_whole(tools: list[Tool], view: View) -> 
 async def test_clicks_hop_from_any_thread_and_callbacks_never_block(tools: list[Tool]) -> None:
     stepper = stepper_of(Agent(models.scripted(LOOK), tools))
     loop = asyncio.get_running_loop()
-    stepper.bind(loop)
+    stepper.clicks.bind(loop)
     widget = StepperView(stepper, loop)
     click = {"op": "step", "branch": 0, "at": 0, "epoch": 0}
     thread = threading.Thread(target=lambda: [widget._handle_custom_msg(click, []) for _ in range(20)])
@@ -346,3 +348,62 @@ async def test_the_twins_stand_in_the_same_output(tools: list[Tool]) -> None:
     assert hostile[:30] in bundle["text/plain"]
     assert len(html) < 40_000
     widget.put_away()
+
+
+# ---- anything goes ----
+@pytest.mark.parametrize("seed", range(6))
+async def test_any_clicks_leave_a_history_that_holds_together(link: Link, view: View, till: Till, seed: int) -> None:
+    """Clicks at random, fast, some stale: the view ends with what the kernel has, and every history could be sent."""
+    dice = random.Random(seed)
+
+    def script(request: Any) -> Any:
+        turn = sum(message["role"] == "assistant" for message in request["messages"])
+        options = [models.call("look"), models.call("pay", cents=1), models.calls(("look", {}), ("pay", {"cents": 2})), "done"]
+        return options[(turn * 7 + seed) % 4] if request["tools"] else "best"
+
+    stepper, wire = link(script)
+    await until(lambda: view.state)
+    for _ in range(60):
+        op = dice.choice(["step"] * 5 + ["back", "forward", "run", "pause", "stop", "reset", "fork", "goto", "rule", "branch"])
+        row = dice.randrange(max(len(stepper.branch.rows), 1))
+        extra: dict[str, Any] = {
+            "fork": {"row": row, "what": "text", "text": f"edited {dice.random()}"},
+            "goto": {"to": dice.randrange(12)},
+            "branch": {"id": dice.choice(list(stepper.branches))},
+        }.get(op, {})
+        if op == "rule":
+            held = dice.choice(view.state["held"] or [{"call_id": "x", "digest": "y"}])
+            extra = {"call_id": held["call_id"], "digest": held["digest"], "ok": dice.random() < 0.5, "why": ""}
+        click = {**view.click(op, **extra), **({"at": 99} if dice.random() < 0.1 else {})}
+        for _ in range(dice.choice([1, 1, 2])):
+            wire.receive(click)
+        await asyncio.sleep(dice.choice([0, 0, 0.01, 0.06]))
+    stepper.pause()
+    await until(lambda: not stepper.running)
+    wire.receive(view.hello())
+    await until(lambda: not wire._dirty and wire._timer is None)
+    assert view.here == stepper.branch.rows
+    assert view.bars[view.state["branch"]] == stepper.branch.bars
+    for branch in stepper.branches.values():
+        assert [row["i"] for row in branch.rows] == list(range(len(branch.rows)))
+        for moment in branch.moments:
+            if moment.place == "request" or (moment.place == "end" and not moment.run.todo and not moment.run.held):
+                assert lint(moment.run.messages) == []
+            assert moment.rows >= len(moment.run)
+    said_yes = [e for branch in stepper.branches.values() for e in branch.entries if isinstance(e, Ruling) and e.ok]
+    assert sum(line.startswith("pay") for line in till.log) <= len(said_yes) or stepper.epoch > 0
+
+
+async def test_stop_between_two_steps_ends_the_run(link: Link, view: View, till: Till) -> None:
+    stepper, wire = link(lambda request: models.call("look"), guards=[Isolate()])
+    await until(lambda: view.state)
+    wire.receive(view.click("run"))
+    wire.receive(view.click("stop"))  # before the task of the first click has begun
+    await until(lambda: not stepper.running)
+    assert (stepper.status, till.log) == ("interrupted", [])
+    assert stepper.left is True
+    wire.receive({**view.click("step"), "at": stepper.branch.at})
+    await until(lambda: not stepper.running and stepper.state()["phase"] == "request")
+    wire.receive({**view.click("step"), "at": stepper.branch.at})
+    await until(lambda: not stepper.running and stepper.state()["phase"] == "reply")
+    assert stepper.left is False  # taken up again: whoever waits for the end waits on
