@@ -201,9 +201,11 @@ function plural(value, one, many = `${one}s`) {
 function element(tag, attributes = {}, ...children) {
   const made2 = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) setAttribute(made2, name, value);
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) made2.setAttribute("data-lm-suppress-shortcuts", "true");
   append(made2, children);
   return made2;
 }
+var FOCUSABLE = /* @__PURE__ */ new Set(["button", "input", "textarea", "summary"]);
 var SVG = "http://www.w3.org/2000/svg";
 function svg(tag, attributes = {}, ...children) {
   const made2 = document.createElementNS(SVG, tag);

@@ -211,9 +211,11 @@ function plural(value, one, many = `${one}s`) {
 function element(tag, attributes = {}, ...children) {
   const made3 = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) setAttribute(made3, name, value);
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) made3.setAttribute("data-lm-suppress-shortcuts", "true");
   append(made3, children);
   return made3;
 }
+var FOCUSABLE = /* @__PURE__ */ new Set(["button", "input", "textarea", "summary"]);
 var SVG = "http://www.w3.org/2000/svg";
 function svg(tag, attributes = {}, ...children) {
   const made3 = document.createElementNS(SVG, tag);
@@ -931,12 +933,13 @@ var History = class {
     }
     show(this.forkOff, live && fork !== true && shown2 > 0);
     setText(this.forkOff, fork === true ? "" : `Edit and fork is off: ${fork}`);
-    const tokens2 = rows.slice(0, shown2).reduce((sum, row) => sum + row.tokens, 0);
-    const exact = rows.slice(0, shown2).every((row) => row.exact);
-    const later = rows.length - shown2;
+    const messages = rows.slice(0, shown2).filter((row) => row.role !== "note");
+    const tokens2 = messages.reduce((sum, row) => sum + row.tokens, 0);
+    const exact = messages.every((row) => row.exact);
+    const later = rows.slice(shown2).filter((row) => row.role !== "note").length;
     setText(
       this.sum,
-      shown2 ? `${plural(shown2, "message")}, ${tokenCount(tokens2, exact)} tokens${later > 0 ? ` · ${count(later)} more ahead` : ""}` : ""
+      shown2 ? `${plural(messages.length, "message")}, ${tokenCount(tokens2, exact)} tokens${later > 0 ? ` · ${count(later)} more ahead` : ""}` : ""
     );
     show(this.empty, shown2 === 0);
     setText(this.empty, state.at === 0 ? "No message yet. Press Step: the first request will be shown before it is sent." : "No message at this point.");
@@ -1184,6 +1187,8 @@ var Link = class {
   /** The command that was sent and not answered yet: while it waits, a second click does nothing. */
   pending = "";
   said;
+  /** The control that has the keyboard: an output that is drawn anew keeps it. */
+  focus = "";
   model;
   watchers = /* @__PURE__ */ new Set();
   timers = /* @__PURE__ */ new Map();
@@ -1394,6 +1399,15 @@ var Stepper = class {
       element("div", { class: "al-columns" }, this.history.node, element("div", { class: "al-side" }, this.code, this.chart.node))
     );
     this.root.addEventListener("keydown", (event) => this.key(event));
+    this.root.addEventListener("focusin", (event) => {
+      const control = CONTROLS.find((name) => this.controls[name].node === event.target);
+      link.focus = control ?? (event.target === this.root ? "root" : "");
+    });
+    this.root.addEventListener("focusout", () => {
+      setTimeout(() => {
+        if (this.root.isConnected && !this.root.contains(document.activeElement)) link.focus = "";
+      });
+    });
     this.closers.push(
       link.watch(() => this.ask()),
       followTheme(this.root),
@@ -1401,6 +1415,15 @@ var Stepper = class {
       () => cancelAnimationFrame(this.frame)
     );
     this.draw();
+  }
+  /** Take over the keyboard and the place in the history from a view that this one replaces. */
+  takeOver() {
+    requestAnimationFrame(() => {
+      if (this.link.focus && (document.activeElement === document.body || !document.activeElement)) {
+        const control = CONTROLS.find((name) => name === this.link.focus);
+        (control ? this.controls[control].node : this.root).focus({ preventScroll: true });
+      }
+    });
   }
   close() {
     for (const close of this.closers) close();
@@ -1699,6 +1722,7 @@ var stepper_default = () => {
       if (!link) return void 0;
       const stepper = new Stepper(link);
       el.append(stepper.root);
+      stepper.takeOver();
       return () => stepper.close();
     }
   };

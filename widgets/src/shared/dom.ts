@@ -11,10 +11,13 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[K] {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) setAttribute(made, name, value);
+  // JupyterLab's shortcuts (a, d d, 0 0, …) look for this on the very element that has the focus, not on those around it.
+  if (FOCUSABLE.has(tag) || "tabindex" in attributes) made.setAttribute("data-lm-suppress-shortcuts", "true");
   append(made, children);
   return made;
 }
 
+const FOCUSABLE = new Set<string>(["button", "input", "textarea", "summary"]);
 const SVG = "http://www.w3.org/2000/svg";
 
 export function svg<K extends keyof SVGElementTagNameMap>(

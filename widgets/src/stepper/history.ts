@@ -89,12 +89,14 @@ export class History {
     show(this.forkOff, live && fork !== true && shown > 0);
     setText(this.forkOff, fork === true ? "" : `Edit and fork is off: ${fork}`);
 
-    const tokens = rows.slice(0, shown).reduce((sum, row) => sum + row.tokens, 0);
-    const exact = rows.slice(0, shown).every((row) => row.exact);
-    const later = rows.length - shown;
+    // Notes (a stop, a ruling) are shown in their place, but they are no messages: the model never sees them.
+    const messages = rows.slice(0, shown).filter((row) => row.role !== "note");
+    const tokens = messages.reduce((sum, row) => sum + row.tokens, 0);
+    const exact = messages.every((row) => row.exact);
+    const later = rows.slice(shown).filter((row) => row.role !== "note").length;
     setText(
       this.sum,
-      shown ? `${plural(shown, "message")}, ${tokenCount(tokens, exact)} tokens${later > 0 ? ` · ${count(later)} more ahead` : ""}` : "",
+      shown ? `${plural(messages.length, "message")}, ${tokenCount(tokens, exact)} tokens${later > 0 ? ` · ${count(later)} more ahead` : ""}` : "",
     );
     show(this.empty, shown === 0);
     setText(this.empty, state.at === 0 ? "No message yet. Press Step: the first request will be shown before it is sent." : "No message at this point.");

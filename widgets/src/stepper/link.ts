@@ -23,6 +23,8 @@ export class Link {
   /** The command that was sent and not answered yet: while it waits, a second click does nothing. */
   pending = "";
   said: Said | undefined;
+  /** The control that has the keyboard: an output that is drawn anew keeps it. */
+  focus = "";
 
   private readonly model: Model;
   private readonly watchers = new Set<() => void>();

@@ -79,6 +79,16 @@ class Stepper {
       element("div", { class: "al-columns" }, this.history.node, element("div", { class: "al-side" }, this.code, this.chart.node)),
     );
     this.root.addEventListener("keydown", (event) => this.key(event));
+    this.root.addEventListener("focusin", (event) => {
+      const control = CONTROLS.find((name) => this.controls[name].node === event.target);
+      link.focus = control ?? (event.target === this.root ? "root" : "");
+    });
+    this.root.addEventListener("focusout", () => {
+      // An element that is taken away loses the focus too; then it is not the person who left.
+      setTimeout(() => {
+        if (this.root.isConnected && !this.root.contains(document.activeElement)) link.focus = "";
+      });
+    });
     this.closers.push(
       link.watch(() => this.ask()),
       followTheme(this.root),
@@ -86,6 +96,16 @@ class Stepper {
       () => cancelAnimationFrame(this.frame),
     );
     this.draw();
+  }
+
+  /** Take over the keyboard and the place in the history from a view that this one replaces. */
+  takeOver(): void {
+    requestAnimationFrame(() => {
+      if (this.link.focus && (document.activeElement === document.body || !document.activeElement)) {
+        const control = CONTROLS.find((name) => name === this.link.focus);
+        (control ? this.controls[control].node : this.root).focus({ preventScroll: true });
+      }
+    });
   }
 
   close(): void {
@@ -410,6 +430,7 @@ export default () => {
       if (!link) return undefined;
       const stepper = new Stepper(link);
       el.append(stepper.root);
+      stepper.takeOver();
       return () => stepper.close();
     },
   };
