@@ -172,6 +172,8 @@ class Stepper:
         try:
             while self.going and not self._stop_asked and can(self, "step") is True:
                 await self._step()
+                if self.is_over and self.branch.is_at_last:  # an interruption is an end too, though Step may take it up again
+                    break
                 await asyncio.sleep(0)  # let clicks and messages through between two steps
             self.was_going = self.going and self.waits_for_person
         finally:
