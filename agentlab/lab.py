@@ -20,8 +20,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .agent import Agent
+from .asking import place
 from .run import Run
 from .stepper import Stepper
+from .twin import Still
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from .widgets.stepper import StepperView
 
 SCRIPTED = "scripted"
-_shown: dict[str, tuple[str, list[StepperView]]] = {}  # cell -> its execution and views: run again, it puts the old away
+_shown: dict[str, tuple[str, list[StepperView | Still]]] = {}  # cell -> its execution and views: run again, it puts the old away
 
 
 # ---- models ----
@@ -139,8 +141,6 @@ def step(
 
 
 def _show(stepper: Stepper, home: asyncio.AbstractEventLoop) -> None:
-    from .widgets.stepper import StepperView
-
     cell, execution = _cell()
     before, views = _shown.get(cell, ("", []))
     if before != execution:
@@ -148,13 +148,18 @@ def _show(stepper: Stepper, home: asyncio.AbstractEventLoop) -> None:
             old.put_away()
             old.stepper.close()
         views = []
-    view = StepperView(stepper, home)
+    view: StepperView | Still
+    if place() == "notebook":
+        from .widgets.stepper import StepperView
+
+        view = StepperView(stepper, home, execution)
+        _warm_up()
+    else:
+        view = Still(stepper, execution)
     if cell:
         _shown[cell] = (execution, [*views, view])
     stepper.view = view
-    stepper.shown_in = execution
-    view.show()
-    _warm_up()
+    view.output.show()
     if stepper.moment is None:
         stepper.clicks.launch(stepper.begin())
 

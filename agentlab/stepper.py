@@ -72,8 +72,7 @@ class Stepper:
         self._flight: asyncio.Task[None] | None = None
         self._stopping = False
         self._stop_asked = False
-        self.view: Any = None  # the widget, where it is shown
-        self.shown_in = ""  # the execution of the cell that made it, which shows it already
+        self.view: Any = None  # what shows it in a notebook: the widget, or its twins alone
         self._start()
 
     def _start(self) -> None:
@@ -403,7 +402,7 @@ class Stepper:
         """Show it once more, save in the cell that made it: there it is shown already."""
         if self.view is None:
             raise NotImplementedError  # IPython then prints the text
-        self.view.show_here(self.shown_in)
+        self.view.output.show_here()
 
 
 class _Turn:

@@ -5,6 +5,7 @@ Nothing in it moves, runs or is fetched. Colours come from the page, so it reads
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -132,3 +133,50 @@ def _total(bar: dict[str, Any]) -> int:
 
 def _tokens(bar: dict[str, Any]) -> str:
     return f"{'' if bar.get('reported') or bar['exact'] else '~'}{_total(bar):,}"
+
+
+# ---- in an output ----
+def twins(stepper: Stepper) -> dict[str, str]:
+    """Both twins, as one output holds them."""
+    return {"text/html": html_of_stepper(stepper), "text/plain": text_of_stepper(stepper)}
+
+
+class Output:
+    """The output of the cell that shows a stepper: shown once, then updated where it stands."""
+
+    def __init__(self, bundle: Callable[[], dict[str, Any]], shown_in: str) -> None:
+        self._bundle, self._shown_in = bundle, shown_in
+        self._handle: Any = None
+
+    def show(self) -> None:
+        """Show it in the cell that runs now, which is its own."""
+        from IPython.display import display
+
+        self._handle = display(self._bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def update(self) -> None:
+        """Put what is true now in its place."""
+        if self._handle is not None:
+            self._handle.update(self._bundle(), raw=True)
+
+    def show_here(self) -> None:
+        """Show it in the cell that runs now, unless that is the one that shows it."""
+        from IPython import get_ipython
+        from IPython.display import display
+
+        parent = get_ipython().kernel.get_parent()
+        if parent.get("header", {}).get("msg_id") != self._shown_in:
+            display(self._bundle(), raw=True)  # type: ignore[no-untyped-call]
+
+
+class Still:
+    """The view of a stepper where nobody can click: its twins alone. A widget there would be saved with its whole front end,
+    and would hide the twins from whoever reads the saved file without a kernel."""
+
+    def __init__(self, stepper: Stepper, shown_in: str) -> None:
+        self.stepper = stepper
+        self.output = Output(lambda: dict(twins(stepper)), shown_in)
+        stepper.on_rest = self.output.update
+
+    def put_away(self) -> None:
+        self.stepper.on_rest = lambda: None

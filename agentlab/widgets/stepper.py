@@ -16,7 +16,7 @@ import anywidget
 import traitlets
 
 from ..stepper import Stepper
-from ..twin import html_of_stepper, picked, short, text_of_stepper
+from ..twin import Output, picked, short, twins
 
 BETWEEN = 0.05  # seconds from one message to the next
 TOGETHER = 0.008  # a step's first and last state mostly fall into one message
@@ -149,12 +149,12 @@ class StepperView(anywidget.AnyWidget):
     picture = traitlets.Dict().tag(sync=True)
     lang = traitlets.Unicode("en").tag(sync=True)
 
-    def __init__(self, stepper: Stepper, loop: asyncio.AbstractEventLoop, **traits: Any) -> None:
+    def __init__(self, stepper: Stepper, loop: asyncio.AbstractEventLoop, shown_in: str = "", **traits: Any) -> None:
         super().__init__(picture=picture_of(stepper), **traits)
         self.stepper = stepper
         self.wire = Wire(stepper, self.send, loop)
         self._loop = loop
-        self._handle: Any = None  # of the output it is shown in
+        self.output = Output(self.bundle, shown_in)
         stepper.on_rest = self._rest
         self.on_msg(self._heard)
 
@@ -165,33 +165,14 @@ class StepperView(anywidget.AnyWidget):
 
     def _rest(self) -> None:
         self.picture = picture_of(self.stepper)
-        if self.stepper.is_over and self._handle is not None:
-            self.show()
+        if self.stepper.is_over:
+            self.output.update()
 
-    # ---- in the notebook ----
     def bundle(self) -> dict[str, Any]:
         """The widget with its still twins beside it, for whatever cannot show a widget."""
         live = self._repr_mimebundle_()
         data = live[0] if isinstance(live, tuple) else live
-        return {**(data or {}), "text/html": html_of_stepper(self.stepper), "text/plain": text_of_stepper(self.stepper)}
-
-    def show(self) -> None:
-        """Show it in this cell; from then on, update that output."""
-        from IPython.display import display
-
-        if self._handle is None:
-            self._handle = display(self.bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
-        else:
-            self._handle.update(self.bundle(), raw=True)
-
-    def show_here(self, shown_in: str) -> None:
-        """Show it in the cell that runs now, unless that is the one that shows it."""
-        from IPython import get_ipython
-        from IPython.display import display
-
-        parent = get_ipython().kernel.get_parent()
-        if parent.get("header", {}).get("msg_id") != shown_in:
-            display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]
+        return {**(data or {}), **twins(self.stepper)}
 
     def put_away(self) -> None:
         """Close it for good: its cell is run again."""

@@ -172,6 +172,19 @@ async def test_it_shows_itself_once_and_updates_its_output_at_the_end(kernel: An
     stepper.view.put_away()
 
 
+async def test_where_nobody_can_click_there_is_no_widget(kernel: Any, tools: list[Tool]) -> None:
+    kernel._allow_stdin = False
+    stepper = lab.step(Agent(lab.model(LOOK), tools), "How much is there?")
+    assert set(kernel.display.shown[0]) == {"text/html", "text/plain"}
+    await stepper.finish()
+    assert "There are 100 cents." in kernel.display.updates[-1]["text/plain"]
+    stepper._ipython_display_()
+    assert len(kernel.display.shown) == 1
+    kernel.parent = {"header": {"msg_id": "two"}, "metadata": {"cellId": "cell-1"}}
+    again = lab.step(Agent(lab.model(LOOK), tools), "And now?")
+    assert again.view is not stepper.view
+
+
 async def test_with_a_person_finish_waits_for_them(kernel: Any, tools: list[Tool]) -> None:
     stepper = lab.step(Agent(lab.model(LOOK), tools), "How much is there?")
     waiting = asyncio.create_task(stepper.finish())
