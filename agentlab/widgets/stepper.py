@@ -56,12 +56,12 @@ class Wire:
 
     def _push(self) -> None:
         self._timer = None
-        self._last = self._loop.time()
         if self._dirty:
             self._dirty = False
             self._send(self.batch())
         elif self._others:
             self._send(self._others.pop(0))
+        self._last = self._loop.time()  # after it was sent: making a batch takes time too
         if self._dirty or self._others:
             self._schedule()
 
