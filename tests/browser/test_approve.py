@@ -75,5 +75,6 @@ async def test_stop_ends_the_wait_and_leaves_no_live_buttons(page: Page, lab: Se
     await page.get_by_role("button", name="Interrupt the kernel").first.click()
     await expect(notebook.cell(1).locator(".al-card")).to_contain_text("The cell was interrupted")
     await expect(notebook.cell(1).get_by_role("button", name="Approve")).to_have_count(0)
+    await expect(notebook.cell(1).locator(".jp-InputPrompt")).not_to_contain_text("*")
     await notebook.run(2)
     await expect(notebook.cell(2).locator(".jp-OutputArea-output")).to_contain_text("the next cell runs")

@@ -320,6 +320,7 @@ function approvalCard(held, answer) {
     show(state, words !== "");
     if (settled) {
       setAttribute(node, "data-settled", true);
+      heading.replaceChildren("A person was asked about ", element("code", {}, visibleText(held.name)));
       for (const part of [actions, refusing.node, editing.node]) show(part, false);
     }
   };
@@ -419,11 +420,12 @@ function approvalCard(held, answer) {
     refusing.send.allow(allowed);
     editing.send.allow(allowed !== true ? allowed : editing.ready());
   }
+  const heading = element("div", { class: "al-card-head" }, element("span", {}, icon("hand"), " Waiting for you:"), element("code", {}, visibleText(held.name)), "wants to run");
   const marks = countHidden(held.arguments) + escapedHidden(whole);
   const node = element(
     "section",
     { class: "al-card", "aria-label": `Approval of ${line}`, "data-call": held.call_id },
-    element("div", { class: "al-card-head" }, element("span", {}, icon("hand"), " Waiting for you:"), element("code", {}, visibleText(held.name)), "wants to run"),
+    heading,
     element(
       "div",
       { class: "al-card-body" },
