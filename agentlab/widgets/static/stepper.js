@@ -1366,6 +1366,7 @@ var Stepper = class {
   refusedText = "";
   told;
   frame = 0;
+  drawnAt = 0;
   constructor(link) {
     this.link = link;
     const refused = (why) => this.refuse(why);
@@ -1430,7 +1431,9 @@ var Stepper = class {
   close() {
     for (const close of this.closers) close();
   }
+  /** Draw now, so that the next frame shows it; what comes thick and fast waits for its frame. */
   ask() {
+    if (!this.frame && performance.now() - this.drawnAt > 30) return this.draw();
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.draw();
@@ -1486,6 +1489,7 @@ var Stepper = class {
   }
   // ---- Drawing: each part changes only what differs ----
   draw() {
+    this.drawnAt = performance.now();
     const { link } = this;
     const { state, health } = link;
     const live = health === "live";

@@ -42,6 +42,7 @@ class Stepper {
   private refusedText = "";
   private told: State | undefined;
   private frame = 0;
+  private drawnAt = 0;
 
   constructor(link: Link) {
     this.link = link;
@@ -112,7 +113,9 @@ class Stepper {
     for (const close of this.closers) close();
   }
 
+  /** Draw now, so that the next frame shows it; what comes thick and fast waits for its frame. */
   private ask(): void {
+    if (!this.frame && performance.now() - this.drawnAt > 30) return this.draw();
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.draw();
@@ -176,6 +179,7 @@ class Stepper {
   // ---- Drawing: each part changes only what differs ----
 
   private draw(): void {
+    this.drawnAt = performance.now();
     const { link } = this;
     const { state, health } = link;
     const live = health === "live";
