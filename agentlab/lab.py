@@ -160,7 +160,7 @@ def _show(stepper: Stepper, home: asyncio.AbstractEventLoop) -> None:
         _shown[cell] = (execution, [*views, view])
     stepper.view = view
     view.output.show()
-    if stepper.moment is None:
+    if stepper.moment is None and place() == "notebook":  # elsewhere `finish` begins, and what is printed stands with it
         stepper.clicks.launch(stepper.begin())
 
 

@@ -67,7 +67,7 @@ def sentence_of(entry: Held | Ruling | Stop, names: Mapping[str, str]) -> str:
         case Ruling(expired=True):
             return f"Nobody ruled on {name} in time. No answer means no."
         case Ruling():
-            return f"A person refused {name}" + (f": {entry.why}" if entry.why else ".")
+            return f"{name} was refused" + (f": {entry.why}" if entry.why else ".")
         case Stop():
             return f"{entry.kind.replace('_', ' ').capitalize()}: {entry.why or 'the run was ended'}"
 

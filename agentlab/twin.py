@@ -16,7 +16,7 @@ FIRST, LAST = 4, 36  # rows shown of a long history: its beginning, and its end
 CHARS = 200
 ROLE_MARKS = {"system": "S", "user": "U", "assistant": "A", "tool": "T", "note": "·"}
 PARAGRAPH = "<p style='margin:4px 8px'>"
-TABLE = "<table style='border-collapse:collapse;width:100%'>"
+TABLE = "<table style='border-collapse:collapse;width:100%;table-layout:auto'>"  # Jupyter's own tables have equal columns
 BAR = "background:#5b8def;height:.7em"
 LINE = "border-top:1px solid rgba(128,128,128,.35)"
 CELL = f"padding:3px 8px;text-align:left;vertical-align:top;{LINE}"
@@ -106,8 +106,10 @@ def _row(row: dict[str, Any]) -> str:
         who += " (error)"
     if row.get("edited"):
         who += " (edited)"
-    said = escape(short(row["text"])) + "".join(f"<br>→ <code>{escape(call)}</code>" for call in calls_in(row))
-    said += "".join(f"<br>guard <strong>{escape(n['guard'])}</strong>: {escape(short(n['why']))}" for n in row.get("notes", []))
+    lines = [escape(short(row["text"]))] if row["text"] else []
+    lines += [f"→ <code>{escape(call)}</code>" for call in calls_in(row)]
+    lines += [f"guard <strong>{escape(n['guard'])}</strong>: {escape(short(n['why']))}" for n in row.get("notes", [])]
+    said = "<br>".join(lines)
     count = "" if row["role"] == "note" else f"{'' if row['exact'] else '~'}{row['tokens']:,}"
     cells = (str(row["i"] + 1), who, f"<span style='white-space:pre-wrap;overflow-wrap:anywhere'>{said}</span>", count)
     return "<tr>" + "".join(f"<td style='{CELL}'>{cell}</td>" for cell in cells) + "</tr>"
