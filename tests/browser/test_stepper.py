@@ -25,6 +25,23 @@ agent = Agent(models.scripted([
 ]), worlds.orders.tools, system="You work at the order desk.")
 stepper = lab.step(agent, "The lamp of order 1042 is broken. Refund it.")"""
 
+OWN_LOOP = """\
+from agentlab import lab, models
+def status(order_id: int) -> str:
+    return f"{order_id}: sent"
+async def my_loop(question, client):
+    messages = [{"role": "user", "content": question}]
+    while True:
+        answer = await client.chat.completions.create(model="scripted", messages=messages)
+        reply = answer.choices[0].message
+        messages.append(reply.to_dict())
+        if not reply.tool_calls:
+            return reply.content
+        for call in reply.tool_calls:
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": status(1042)})
+client = lab.client([models.call("status", order_id=1042), "It is on its way."])
+stepper = lab.step(my_loop, "Where is order 1042?", client=client)"""
+
 # A model that never stops, one call a turn: as long a history as one likes.
 ENDLESS = """\
 from agentlab import Agent, climb, lab, models
@@ -168,6 +185,22 @@ async def test_a_call_is_approved_once_and_a_fork_takes_another_way(page: Page, 
     await stepper.root.locator(".al-branches").get_by_role("button", name="main").click()
     await expect(stepper.rows).to_have_count(before)
     await expect(stepper.root.locator(".al-parting")).to_have_count(0)
+
+
+async def test_the_learners_own_loop_shows_the_line_it_waits_at(page: Page, lab: Server) -> None:
+    notebook, stepper = await stepping(page, lab, "own", OWN_LOOP)
+    code = stepper.root.locator(".al-code")
+    await expect(code.locator(".al-source-line[data-here]")).to_contain_text("await client.chat.completions.create(")
+    await expect(code.locator(".al-locals")).to_contain_text("messages")
+    await stepper.step(2)
+    await expect(stepper.root.locator(".al-chart .al-last")).to_be_visible()
+    await notebook.theme("Dark")
+    await stepper.root.evaluate("root => root.scrollIntoView()")
+    await page.wait_for_timeout(300)
+    await notebook.picture("own-loop-dark-1280")
+    assert await too_faint(stepper.root) == []
+    await stepper.button("Run").click()
+    await expect(stepper.root.locator(".al-answer")).to_contain_text("It is on its way.")
 
 
 async def test_a_reloaded_page_and_a_second_view_go_on(page: Page, lab: Server) -> None:
