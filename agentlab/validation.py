@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .tools import Tool
 
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
-UNIONS = 3  # so many unions inside each other are looked into for what can be converted
 NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d{1,15})?([eE][+-]?\d{1,2})?")
 
 
@@ -46,25 +45,25 @@ def _validator(schema: str) -> Any:
     return validator_for(parsed)(parsed, format_checker=FormatChecker(), registry=Registry())
 
 
-def _fitted(value: Any, schema: Any, validator: Any, unions: int = UNIONS) -> Any:
+def _fitted(value: Any, schema: Any, validator: Any) -> Any:
     """`value` with what is exactly convertible converted: "10" where an integer is wanted, never "ten" or 1.5."""
     if not isinstance(schema, Mapping):
         return value
     if isinstance(ref := schema.get("$ref"), str):
-        return _fitted(value, target(ref, validator.schema), validator, unions)
+        return _fitted(value, target(ref, validator.schema), validator)
     for several in ("anyOf", "oneOf"):
         if isinstance(options := schema.get(several), list):
-            return _fitted_to_one(value, options, validator, unions)
+            return _fitted_to_one(value, options, validator)
     kind = schema.get("type")
     if isinstance(kind, list):
-        return _fitted_to_one(value, [{**schema, "type": one} for one in kind], validator, unions)
+        return _fitted_to_one(value, [{**schema, "type": one} for one in kind], validator)
     if isinstance(value, dict):
         properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-        return {key: _fitted(item, properties.get(key, others), validator, unions) for key, item in value.items()}
+        return {key: _fitted(item, properties.get(key, others), validator) for key, item in value.items()}
     if isinstance(value, list):
-        return [_fitted(item, schema.get("items"), validator, unions) for item in value]
+        return [_fitted(item, schema.get("items"), validator) for item in value]
     if isinstance(value, str) and isinstance(kind, str):
-        return _from_text(value, kind, schema, validator, unions)
+        return _from_text(value, kind, schema, validator)
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if kind == "integer" and isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -72,7 +71,7 @@ def _fitted(value: Any, schema: Any, validator: Any, unions: int = UNIONS) -> An
     return value
 
 
-def _from_text(value: str, kind: str, schema: Mapping[str, Any], validator: Any, unions: int) -> Any:
+def _from_text(value: str, kind: str, schema: Mapping[str, Any], validator: Any) -> Any:
     text = value.strip()
     if kind == "integer" and WHOLE.fullmatch(text):
         return int(text)
@@ -85,22 +84,20 @@ def _from_text(value: str, kind: str, schema: Mapping[str, Any], validator: Any,
             inner = json.loads(text)
         except (ValueError, RecursionError):
             return value
-        return _fitted(inner, schema, validator, unions) if isinstance(inner, list if kind == "array" else dict) else value
+        return _fitted(inner, schema, validator) if isinstance(inner, list if kind == "array" else dict) else value
     return value
 
 
-def _fitted_to_one(value: Any, options: list[Any], validator: Any, unions: int) -> Any:
+def _fitted_to_one(value: Any, options: list[Any], validator: Any) -> Any:
     """The value as it is where it fits one of the options; else as converted for the only option that it then fits."""
-    if not unions:  # each level tries every option: without an end, a deep value would take for ever
-        return value
 
     def fits(candidate: Any, option: Any) -> bool:
         return bool(validator.evolve(schema=option).is_valid(candidate))
 
-    fitting = [_fitted(value, option, validator, unions - 1) for option in options if fits(value, option)]
+    fitting = [_fitted(value, option, validator) for option in options if fits(value, option)]
     if fitting:  # 1.0 fits where an integer is wanted, and becomes 1 where nothing else is
         return value if any(repr(one) == repr(value) for one in fitting) else fitting[0]
-    converted = [one for option in options if fits(one := _fitted(value, option, validator, unions - 1), option)]
+    converted = [one for option in options if fits(one := _fitted(value, option, validator), option)]
     return converted[0] if len(converted) == 1 else value
 
 

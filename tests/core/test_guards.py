@@ -225,6 +225,8 @@ async def test_calls_in_the_last_reply_are_dropped() -> None:
         models.scripted(script), [refund], climb(cap=Cap(1)), ask=lambda run, call: call.ruled(call.args["n"] == 2)
     ).run("q")
     assert (run.status, ran) == ("capped", [])
+    assert run.of(Reply)[-1].calls == ()
+    assert lint(run.messages) == []
     assert run.answer is not None
     assert "cap of 1 request is reached" in run.answer
 

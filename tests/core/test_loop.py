@@ -283,7 +283,7 @@ async def test_a_tool_that_swallows_the_cancellation_does_not_keep_the_run_alive
     def script(request: Any) -> Any:
         nonlocal requests
         requests += 1
-        return models.calls(("swallows", {}), ("quick", {}))
+        return models.calls(("swallows", {}), ("quick", {})) if requests == 1 else "as if nothing had been"
 
     agent = Agent(models.scripted(script), {"swallows": tools.swallows, "quick": tools.quick}, climb("isolate"), width)
     task = asyncio.ensure_future(agent.run("q"))

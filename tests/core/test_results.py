@@ -99,7 +99,9 @@ Pair = namedtuple("Pair", "a b")
 )
 def test_each_kind_of_result(value: Any, text: str) -> None:
     """TR02, TR04, TR07, TR14, TR16"""
-    assert text_of(value) == text
+    told = text_of(value)
+    assert told == text
+    assert type(told) is str
 
 
 def test_objects_are_named_without_their_address() -> None:

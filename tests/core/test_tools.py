@@ -171,16 +171,17 @@ def test_a_broken_schema_is_named_when_the_tool_is_made(schema: Any, says: str) 
     [
         {"properties": {"x": {"type": "string", "pattern": "("}}},
         {"properties": {"x": {"type": "string", "minLength": "q"}}},
-        {"properties": {"x": {"$dynamicRef": "https://example.com/s"}}},
+        {"properties": {"x": {"$dynamicRef": "http://127.0.0.1:9/s"}}},
         {"properties": {"x": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"$ref": "#/$defs/n"}}},
     ],
 )
 async def test_what_is_only_seen_later_is_a_sentence_and_fetches_nothing(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a schema was fetched"))
+    fetched: list[Any] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda *where: fetched.append(where))
     agent = Agent(models.scripted([models.call("t", x="a"), "done"]), [with_schema(**schema)])
     run = await agent.run("q")
     assert "its JSON Schema cannot be used" in run.of(Result)[0].text
-    assert run.answer == "done"
+    assert (run.answer, fetched) == ("done", [])
 
 
 def test_references_inside_a_schema_are_followed() -> None:
@@ -201,7 +202,7 @@ def test_a_given_schema_is_copied() -> None:
 
 
 @pytest.mark.timing
-def test_a_deep_value_in_a_recursive_union_does_not_take_for_ever() -> None:
+def test_a_deep_value_in_a_recursive_schema_is_checked_in_time() -> None:
     import time
 
     node = {"anyOf": [{"type": "object", "properties": {"next": {"$ref": "#/$defs/n"}}}, {"type": "integer"}]}
