@@ -178,4 +178,5 @@ class StepperView(anywidget.AnyWidget):
         """Close it for good: its cell is run again."""
         self.on_msg(self._heard, remove=True)
         self.wire.close()
+        self.layout.close()  # a model of its own, which would otherwise stay with every run of the cell
         self.close()

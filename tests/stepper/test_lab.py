@@ -218,6 +218,9 @@ async def test_a_cell_that_runs_again_puts_the_old_one_away(kernel: Any, tools: 
     assert first.view.comm is None
     assert beside.view.comm is None
     assert again.view.comm is not None
+    from ipywidgets.widgets.widget import _instances
+
+    assert not [model for model in _instances.values() if model in (first.view, first.view.layout, beside.view.layout)]
     again.view.put_away()
 
 
