@@ -87,7 +87,7 @@ def test_locals_are_few_short_and_hold_nothing_secret(monkeypatch: pytest.Monkey
     assert "Bad instance" in shown["bad"]
 
 
-@pytest.mark.parametrize("text", ["sk-proj-abcdefgh12345678", "{'api_key': 'abc'}", "Bearer abc.def", "token='xyz'"])
+@pytest.mark.parametrize("text", ["sk-test-abcdefgh12345678", "{'api_key': 'abc'}", "Bearer abc.def", "token='xyz'"])
 def test_what_looks_like_a_key_is_masked(text: str) -> None:
     assert "•••" in masked(text)
     assert not any(secret in masked(text) for secret in ("abcdefgh", "'abc'", "abc.def", "xyz"))
