@@ -42,9 +42,7 @@ def shelf() -> Path:
     for place in (package / "notebooks", package.parent / "notebooks"):
         if place.is_dir():
             return place
-    raise Refused(
-        f"The notebooks are missing from this installation (looked in {package}). Install jupyter-agentlab again."
-    )
+    raise Refused(f"The notebooks are missing from this installation (looked in {package}). Install jupyter-agentlab again.")
 
 
 def published(lang: str = "en") -> list[Path]:
@@ -227,8 +225,7 @@ def parser() -> argparse.ArgumentParser:
         "doctor",
         help="say what is broken and the command that mends it",
         description=(
-            "Look at Python, packages, kernels and settings. Exit code 1 when something is broken. "
-            "Keys are never printed."
+            "Look at Python, packages, kernels and settings. Exit code 1 when something is broken. Keys are never printed."
         ),
     )
     doctor.add_argument("--json", action="store_true", help="print the findings as JSON")

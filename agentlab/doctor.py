@@ -101,13 +101,9 @@ def foreign() -> Finding:
     names = {(d.metadata["Name"] or "").lower() for d in metadata.distributions()}
     if "agentlab" not in names:
         return Finding("other agentlab", "ok", "no other distribution uses the name agentlab")
-    says = (
-        "Another package called agentlab is installed here, with the same import name: one has overwritten the other."
-    )
+    says = "Another package called agentlab is installed here, with the same import name: one has overwritten the other."
     again = install([origin()], "--force-reinstall", "--no-deps")
-    return Finding(
-        "other agentlab", "broken", says, f"{shlex.quote(sys.executable)} -m pip uninstall -y agentlab && {again}"
-    )
+    return Finding("other agentlab", "broken", says, f"{shlex.quote(sys.executable)} -m pip uninstall -y agentlab && {again}")
 
 
 def needs() -> list[Need]:
@@ -188,9 +184,7 @@ def hidden(folder: Path) -> Finding:
         return Finding("this folder", "ok", "no file here hides a package")
     first = folder / culprits[0]
     says = f"{', '.join(culprits)} in {folder} hides the package of that name from notebooks in this folder."
-    return Finding(
-        "this folder", "broken", says, f"mv {shlex.quote(str(first))} {shlex.quote(str(first) + '.renamed')}"
-    )
+    return Finding("this folder", "broken", says, f"mv {shlex.quote(str(first))} {shlex.quote(str(first) + '.renamed')}")
 
 
 # -- kernels and front ends --------------------------------------------------------------------------------------------
@@ -234,9 +228,7 @@ def kernels() -> list[Finding]:
             del os.environ["JUPYTER_PREFER_ENV_PATH"]
     if "python3" not in specs:
         mend = f"{shlex.quote(sys.executable)} -m ipykernel install --sys-prefix"
-        return [
-            Finding("kernel python3", "broken", "There is no kernel called python3, which the lessons ask for.", mend)
-        ]
+        return [Finding("kernel python3", "broken", "There is no kernel called python3, which the lessons ask for.", mend)]
     found = [kernel(name, specs[name]) for name in sorted(specs, key=lambda n: (n != "python3", n))]
     return [f for f in found if f]
 
@@ -262,9 +254,7 @@ def kernel(name: str, found: Mapping[str, Any]) -> Finding | None:
     if OURS not in held:
         says = f"starts {argv[0]}, another environment, in which agentlab is not installed."
         return Finding(title, "broken" if main else "note", says, mend)
-    says = (
-        f"starts {argv[0]}, another environment, with agentlab {held[OURS]}: what you install here is not seen there."
-    )
+    says = f"starts {argv[0]}, another environment, with agentlab {held[OURS]}: what you install here is not seen there."
     return Finding(title, "note", says, mend)
 
 
@@ -280,9 +270,7 @@ def front_end(environ: Mapping[str, str]) -> Finding:
     interpreter = shebang[2:].strip().strip('"') if shebang.startswith("#!") else ""
     told = ask_interpreter(interpreter, "jupyterlab", "jupyterlab-widgets", "anywidget") if interpreter else None
     if told is None:
-        return Finding(
-            "front end", "note", f"jupyter lab on your PATH is {script}, of another environment; {mine}.", start
-        )
+        return Finding("front end", "note", f"jupyter lab on your PATH is {script}, of another environment; {mine}.", start)
     if Path(told["prefix"]).resolve() == Path(sys.prefix).resolve():
         return Finding("front end", "ok", mine)
     absent = [n for n in ("jupyterlab-widgets", "anywidget") if n not in told["held"]]
@@ -348,9 +336,7 @@ def as_text(findings: Sequence[Finding], version: str) -> str:
         return "\n".join([*lines, "Nothing is broken."])
     first = broken[0].mend
     more = (
-        f" Then run agentlab doctor again: {len(broken) - 1} more below it may be mended by that too."
-        if len(broken) > 1
-        else ""
+        f" Then run agentlab doctor again: {len(broken) - 1} more below it may be mended by that too." if len(broken) > 1 else ""
     )
     return "\n".join(
         [

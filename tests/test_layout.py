@@ -20,7 +20,10 @@ CORE = [
     "run", "loop", "perform", "naked", "guards", "ladder", "asking", "agent", "lint",
 ]  # fmt: skip
 # Above the core: they read runs. `lab` is what notebooks import.
-VIEWS = ["door", "rows", "branches", "own_loop", "their_loop", "state", "twin", "clicks", "stepper", "lab", "models", "worlds", "trace", "widgets"]
+VIEWS = [
+    "door", "rows", "branches", "own_loop", "their_loop", "state", "twin", "clicks", "stepper",
+    "lab", "models", "worlds", "trace", "widgets",
+]  # fmt: skip
 TOP = ["teach", "cli", "doctor", "__main__"]
 # Loaded when used, never by `import agentlab`.
 HEAVY = {
