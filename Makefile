@@ -25,6 +25,7 @@ test: lint types front-end pytest
 
 lint: $(VENV)/.test
 	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
 
 types: $(VENV)/.test
 	$(RUN) -m mypy

@@ -125,9 +125,7 @@ def faults(notebook: NotebookNode, path: Path) -> Iterator[str]:
 def cell_faults(cell: NotebookNode, path: Path) -> Iterator[str]:
     source: str = cell.source
     # A path of somebody's machine, not a route such as /v1 or a fraction.
-    if found := re.search(
-        r"(?<![\w.:/~])/(home|Users|root|tmp|work|mnt|opt|usr|var|content)/\S*|\b[A-Z]:\\\w\S*", source
-    ):
+    if found := re.search(r"(?<![\w.:/~])/(home|Users|root|tmp|work|mnt|opt|usr|var|content)/\S*|\b[A-Z]:\\\w\S*", source):
         yield f"holds an absolute path: {found[0]}"
     if re.search(r"\bsk-[A-Za-z0-9_-]{16,}", source):
         yield "holds what looks like a key"
@@ -135,11 +133,7 @@ def cell_faults(cell: NotebookNode, path: Path) -> Iterator[str]:
         if (count := words(source)) > WORDS:
             yield f"has {count} words; at most {WORDS}"
         for target in re.findall(r"\]\(([^)#\s]+)", source):
-            if (
-                "://" not in target
-                and not target.startswith(("mailto:", "attachment:"))
-                and not (path.parent / target).exists()
-            ):
+            if "://" not in target and not target.startswith(("mailto:", "attachment:")) and not (path.parent / target).exists():
                 yield f"links to {target}, which is not there"
         return
     if cell.cell_type != "code":

@@ -55,9 +55,7 @@ def test_every_import_is_of_a_package_that_is_installed_with_ours(path: Path) ->
 
 
 def lesson(*cells: NotebookNode) -> NotebookNode:
-    parameters = nbformat.v4.new_code_cell(
-        'MODEL = "scripted"\nLANG = "en"\nSEED = 7', metadata={"tags": ["parameters"]}
-    )
+    parameters = nbformat.v4.new_code_cell('MODEL = "scripted"\nLANG = "en"\nSEED = 7', metadata={"tags": ["parameters"]})
     rest = [nbformat.v4.new_markdown_cell(f"Line {n}.") for n in range(24)]
     return tool.normal(nbformat.v4.new_notebook(cells=[parameters, *cells, *rest]))
 
@@ -75,12 +73,7 @@ def markdown(source: str) -> NotebookNode:
 
 
 def test_a_good_lesson_has_no_faults() -> None:
-    assert (
-        faults_of(
-            code("await lab.step(agent, 'Where is order 1042?')"), markdown("Read [this](https://example.org/x).")
-        )
-        == []
-    )
+    assert faults_of(code("await lab.step(agent, 'Where is order 1042?')"), markdown("Read [this](https://example.org/x).")) == []
 
 
 @pytest.mark.parametrize(
