@@ -15,7 +15,7 @@ from .asking import Ask as AskPerson
 from .asking import answered, ask_person
 from .ladder import climb, nested
 from .loop import Act, Guard, Model, guarded
-from .perform import Ledger, perform
+from .perform import OF_THIS_PROCESS, perform
 from .records import Action, Ask, Entry, Reply, Stop
 from .run import Run
 from .tools import Toolbox
@@ -64,7 +64,7 @@ class Agent:
         if guards is not None and (callable(guards) or not isinstance(guards, Iterable)):
             raise TypeError(f"guards must be a list, not {guards!r:.60}: write guards=climb(), or [ ] around a single guard.")
         self.guards = nested([_checked(guard) for guard in (climb() if guards is None else guards)])
-        self.ledger = Ledger()
+        self.ledger = OF_THIS_PROCESS
         self.last: Run | None = None
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .arguments import CUT_OFF, BadArguments, canonical
-from .loop import Act, let_go
+from .loop import Act, apart, brought, let_go
 from .records import Action, Ask, Call, Entry, Held, Note, Reply, Result, Stop
 from .results import words
 from .run import Run
@@ -37,27 +37,35 @@ class Isolate:
         except KeyboardInterrupt:
             raise
         except (asyncio.CancelledError, GeneratorExit) as error:
-            # A person stops the run, or its coroutine is thrown away; raised by the tool itself, it is a failure like others.
-            if isinstance(action, Ask) or task is None or task.cancelling() or _this_task() is not task:
+            # A person stops the run, or its coroutine is thrown away; raised from inside, it is a failure like others.
+            if task is None or task.cancelling() or _this_task() is not task:
                 raise
             return self._failed(action, error)
         except BaseException as error:
-            if isinstance(action, Call):
-                return self._failed(action, error)
-            if not isinstance(error, Exception):
-                raise
+            return self._failed(action, error)
+
+    def _failed(self, action: Action, error: BaseException) -> Entry:
+        if isinstance(action, Ask):
             why = f"the model could not be asked ({_words(error)})"
             return Stop("failed", why, (Note("Isolate", why),))
+        text, why = self._told(action, error)
+        return Result(action.id, text, error=True, notes=(Note("Isolate", why),))
 
-    def _failed(self, call: Call, error: BaseException) -> Result:
-        if isinstance(error, UnknownTool | BadArguments):
-            text = str(error)
-        elif isinstance(error, asyncio.CancelledError):
-            text = f"{call.name} was cancelled from inside. Try it again once, or go on without it."
-        else:
-            others = "" if call.tools is None else _others(call)
-            text = f"{call.name} failed: {_words(error)}. Change the arguments, or go on without it{others}."
-        return Result(call.id, text, error=True, notes=(Note("Isolate", type(error).__name__),))
+    def _told(self, call: Call, error: BaseException) -> tuple[str, str]:
+        """What the model is told of a failed call, and what the person is."""
+        match error:
+            case UnknownTool():
+                return str(error), "there is no such tool"
+            case BadArguments():
+                return str(error), "the arguments cannot be used"
+            case asyncio.CancelledError():
+                return (
+                    f"{call.name} was cancelled from inside. Try it again once, or go on without it.",
+                    "the tool cancelled itself",
+                )
+        others = _others(call) if call.tools is not None else ""
+        text = f"{call.name} failed: {_words(error)}. Change the arguments if they are the reason, or go on without it{others}."
+        return text, f"the tool raised {type(error).__name__}"
 
 
 def _blank(run: Run) -> str:
@@ -209,11 +217,11 @@ class Timeout:
             return await act(run, action)
         limit = (action.tool.timeout if action.tool else None) or self.seconds
         began = time.perf_counter()
-        task = asyncio.ensure_future(act(run, action))
+        task = apart(act(run, action))
         try:
             await asyncio.wait([task], timeout=limit)
             if task.done():
-                return self._late(task.result(), time.perf_counter() - began, limit)
+                return self._late(brought(task), time.perf_counter() - began, limit)
         finally:
             await let_go([task])
         text = (
@@ -257,7 +265,7 @@ class Approve:
             reason = f" Reason: {ruling.why.rstrip('.')}." if ruling.why.strip() else ""
             return self._not_run(
                 action,
-                f"a person refused this call.{reason} Do not repeat it; say what was refused, or find another way",
+                f"this call was refused.{reason} Do not repeat it; say what was refused, or find another way",
             )
         if ruling.arguments is None:
             return await act(run, action)

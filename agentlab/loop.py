@@ -7,13 +7,14 @@ loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from .records import Action, Ask, Call, Entry, Reply, Result, Stop
 from .run import Run
 
+T = TypeVar("T")
 Model = Callable[[Ask], Awaitable[Reply]]
 SECONDS_TO_LET_GO = 1.0  # how long a cancelled tool may take to end before it is left behind
 
@@ -136,14 +137,39 @@ async def _together(one: Callable[[int], Awaitable[None]], group: list[int], wid
         async with places:
             await one(i)
 
-    tasks = [asyncio.ensure_future(placed(i)) for i in group]
+    tasks = [apart(placed(i)) for i in group]
     try:
         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in tasks:
             if task in finished:
-                task.result()
+                brought(task)
     finally:
         await let_go(tasks)
+
+
+class Exit(Exception):
+    """An order to leave the process (SystemExit, Ctrl-C), on its way out of a task."""
+
+
+def apart(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """`work` as a task. An exit raised in a task would go through the event loop, past everybody who waits for the task, and
+    take the kernel with it: it is carried to `brought`, which raises it there."""
+
+    async def carried() -> T:
+        try:
+            return await work
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise Exit from error
+
+    return asyncio.ensure_future(carried())
+
+
+def brought(task: asyncio.Task[T]) -> T:
+    """What a task that was made by `apart` came to. Raises what it raised."""
+    try:
+        return task.result()
+    except Exit as carrier:
+        raise (carrier.__cause__ or carrier) from None
 
 
 async def let_go(tasks: Sequence[asyncio.Future[Any]]) -> None:

@@ -25,7 +25,8 @@ BEGUN_BEFORE = (
 class Ledger:
     """Which rulings have been spent. A run is a value and cannot know that another branch used its yes; this does (I3).
 
-    Kept outside the log, one for an agent. `begin` is asked before a dangerous call and answers yes once for each ruling."""
+    Kept outside the log, and one for the whole process unless you pass another: a cell that is run again makes a new agent, and
+    must not pay the same refund twice. `begin` is asked before a dangerous call and answers yes once for each ruling."""
 
     def __init__(self) -> None:
         self._begun: set[str] = set()
@@ -37,13 +38,16 @@ class Ledger:
         return True
 
 
+OF_THIS_PROCESS = Ledger()
+
+
 class perform:  # used as a function, with its tools at hand for the guards around it
     """`perform(model, tools)` is an act: an `Ask` becomes the model's `Reply`, a `Call` becomes its `Result`.
 
     Raises what the model or the tool raises, `UnknownTool` and `BadArguments`."""
 
     def __init__(self, model: Model, tools: Iterable[Any] | Mapping[str, Any] = (), ledger: Ledger | None = None) -> None:
-        self.model, self.ledger = model, ledger or Ledger()
+        self.model, self.ledger = model, ledger or OF_THIS_PROCESS
         self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
 
     def equip(self, action: Action) -> Action:

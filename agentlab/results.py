@@ -66,7 +66,7 @@ async def drawn_async(value: Any) -> list[Any]:
 def words(error: BaseException) -> str:
     """Type and message of an error, whatever its own __str__ does."""
     try:
-        said = str(error).strip().rstrip(".")
+        said = str(error).strip().rstrip(".!?")
     except Exception:
         said = "its message cannot be read"
     return f"{type(error).__name__}: {said}" if said else f"{type(error).__name__}, without a message"

@@ -251,7 +251,8 @@ class Toolbox(Mapping[str, Tool]):
         same = [known for known in self._tools if known.casefold() == name.strip().casefold()]
         if len(same) > 1:
             return f"The tool name {name!r} is ambiguous: {' or '.join(same)}? Call one of them by its exact name."
-        close = difflib.get_close_matches(name, self._tools, n=1)
+        harmless = [known for known, one in self._tools.items() if not one.dangerous]  # a hint must not lead to a deletion
+        close = difflib.get_close_matches(name, harmless, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         return f"There is no tool {name!r:.120}. Available tools: {names}.{hint}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
 import json
@@ -77,6 +78,7 @@ class scripted:  # used as a function; a class, so that the script can be looked
 
     async def reply(self, request: dict[str, Any], turn: int) -> Reply:
         """The reply number `turn` (from 0), or what the function says to `request`. Raises what the script says to raise."""
+        await asyncio.sleep(0)  # as a real model does, it lets others run: else nobody could stop a loop that never ends
         if isinstance(self.script, tuple):
             if not 0 <= turn < len(self.script):
                 raise ModelError(

@@ -124,7 +124,7 @@ async def test_nothing_that_a_tool_raises_leaves_the_loop(error: BaseException, 
         (models.call("search", keyword="x", page=2), "search has no parameter 'page'. Its parameters are: keyword, limit."),
         (models.call("search", keyword="x", Limit=2), "Did you mean 'limit'?"),
         (models.calls(("search", "{broken")), "not valid JSON"),
-        (models.call("count"), "count failed: ZeroDivisionError: division by zero. Change the arguments, or go on without it"),
+        (models.call("count"), "count failed: ZeroDivisionError: division by zero. Change the arguments if they are the reason"),
     ],
 )
 @pytest.mark.parametrize("guards", [climb(), climb("isolate")], ids=["all", "isolate"])
@@ -582,7 +582,7 @@ async def test_a_dangerous_call_waits_and_no_answer_is_not_a_yes() -> None:
     assert "nobody answered in time" in expired.of(Result)[0].text
     expired = await ends(agent, run.plus(Ruling(call.id, True, expired=True)))
     refused = await ends(agent, run.plus(call.ruled(False, "too much.")))
-    assert "a person refused this call. Reason: too much. Do not repeat it" in refused.of(Result)[0].text
+    assert "this call was refused. Reason: too much. Do not repeat it" in refused.of(Result)[0].text
     for odd in ("no", 1, None):
         await ends(agent, run.plus(Ruling(call.id, odd)))  # type: ignore[arg-type]
     assert desk.paid == []

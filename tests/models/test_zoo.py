@@ -258,7 +258,7 @@ def test_refuses_nothing_looks_the_order_up_once_it_is_refused(desk: OrderDesk) 
         first_call(zoo.refuses_nothing()({"messages": [{"role": "user", "content": ask}], "tools": [desk.tools[5].schema]}))[0]
         == "refund"
     )
-    refused = "refund was not run: a person refused this call."
+    refused = "refund was not run: this call was refused."
     assert first_call(after(zoo.refuses_nothing(), ask, desk.tools, refused)) == ("order_status", {"order_id": 1042})
     assert after(zoo.refuses_nothing(), ask, desk.tools, "131.00 EUR were refunded.")["content"].startswith("I took the liberty")
 

@@ -1,0 +1,129 @@
+"""Faults that were found once, each by its right behaviour."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agentlab import Agent, Call, Isolate, Run, Timeout, climb, models, tool
+
+
+@tool
+async def leave() -> str:
+    """Leave the process."""
+    raise SystemExit(3)
+
+
+@tool
+async def look(place: str) -> str:
+    """Look somewhere."""
+    return f"nothing at {place}"
+
+
+@tool(dangerous=True)
+def delete_order(order_id: int) -> str:
+    """Delete an order."""
+    raise AssertionError("nobody asked for that")
+
+
+@pytest.mark.parametrize("guards", [[], [Timeout(5)]], ids=["naked", "timeout"])
+@pytest.mark.parametrize("times", [1, 2])
+async def test_an_exit_raised_by_a_tool_reaches_who_awaits_the_run_and_not_the_event_loop(guards: Any, times: int) -> None:
+    """C1: through the event loop it would take the kernel along, whoever caught it."""
+    agent = Agent(models.scripted([models.calls(*[("leave", {})] * times)]), [leave], guards=guards)
+    with pytest.raises(SystemExit):
+        await agent.run("Go.")
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), asyncio.CancelledError(), BaseException("odd"), GeneratorExit()])
+async def test_a_model_that_exits_or_cancels_itself_ends_the_run_politely(error: BaseException) -> None:
+    """C1: what a model's code raises is a failure like others, where nobody cancelled the run."""
+    run = await Agent(models.scripted([error]), [look]).run("Go.")
+    assert run.status == "failed"
+    assert "could not be asked" in (run.answer or "")
+
+
+async def test_who_cancels_a_run_that_waits_for_its_model_is_heard() -> None:
+    async def slow(request: Any) -> str:
+        await asyncio.sleep(60)
+        return "late"
+
+    agent = Agent(models.scripted(slow), [look])
+    task = asyncio.ensure_future(agent.run("Go."))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert agent.last is not None
+    assert agent.last.status == "interrupted"
+
+
+async def test_a_script_that_never_ends_lets_others_run() -> None:
+    """D1: with async tools nothing else in the loop would ever wait, and nobody could stop it."""
+    agent = Agent(models.scripted(lambda request: models.call("look", place=str(len(request["messages"])))), [look], guards=[])
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await agent.run("Go.")
+
+
+async def test_a_hint_at_a_similar_name_never_leads_to_a_dangerous_tool() -> None:
+    """C2, I1: find_order is more like delete_order than like look."""
+    run = await Agent(models.scripted([models.call("find_order"), "done"]), [look, delete_order]).run("Go.")
+    told = run.messages[2]["content"]
+    assert "Available tools: look, delete_order." in told
+    assert "Did you mean" not in told
+
+
+async def test_a_yes_is_spent_once_in_the_process_whatever_agent_it_is_given_to() -> None:
+    """I3: a cell that is run again makes a new agent out of the same run."""
+    paid: list[int] = []
+
+    @tool(dangerous=True)
+    def refund(cents: int) -> str:
+        """Pay money back."""
+        paid.append(cents)
+        return "paid"
+
+    def agent() -> Agent:
+        return Agent(models.scripted([models.call("refund", cents=5), "done"]), [refund])
+
+    async for run in agent().steps("Pay."):
+        held: Run = run
+    ruled = held.plus(held.held[0].ruled(True))
+    first, again = await agent().run(ruled), await agent().run(ruled)
+    assert paid == [5]
+    assert first.messages[2]["content"] == "paid"
+    assert "used already" in again.messages[2]["content"]
+
+
+async def test_a_persons_own_ask_may_take_the_call_alone() -> None:
+    asked: list[Call] = []
+
+    @tool(dangerous=True)
+    def refund(cents: int) -> str:
+        """Pay money back."""
+        return "paid"
+
+    def ask(call: Call) -> bool:
+        asked.append(call)
+        return True
+
+    run = await Agent(models.scripted([models.call("refund", cents=5), "done"]), [refund], ask=ask).run("Pay.")
+    assert [call.name for call in asked] == ["refund"]
+    assert run.messages[2]["content"] == "paid"
+
+
+async def test_a_sentence_does_not_end_twice() -> None:
+    """C4: the message of an error may end in a mark of its own."""
+
+    @tool
+    def fail() -> str:
+        """Fail."""
+        raise ValueError("What now?")
+
+    run = await Agent(models.scripted([models.call("fail"), "done"]), [fail], guards=[*climb("isolate"), Isolate()]).run("Go.")
+    assert "What now?." not in run.messages[2]["content"]
+    assert "ValueError: What now." in run.messages[2]["content"]
