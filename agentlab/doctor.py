@@ -173,14 +173,16 @@ def unimportable(distribution: str) -> str:
 
 def hidden(folder: Path) -> Finding:
     """A kernel puts its notebook's folder first: a file `openai.py` there hides the package for every lesson."""
-    checkout = Path(__file__).resolve().parent.parent
-    names = {"agentlab", "openai", "httpx2", "pydantic", "jsonschema", "regex", "anywidget", "ipywidgets", "plotly"}
+    names = {"openai", "httpx2", "pydantic", "jsonschema", "regex", "anywidget", "ipywidgets", "plotly"}
+    project = folder / "pyproject.toml"
+    if not (project.is_file() and OURS in project.read_text(encoding="utf-8", errors="replace")):
+        names.add("agentlab")  # in a checkout of ours the folder agentlab is the package itself
     culprits = [
         p.name
         for p in sorted(folder.iterdir())
         if (p.stem in names and p.suffix == ".py") or (p.name in names and (p / "__init__.py").exists())
     ]
-    if not culprits or folder.resolve() == checkout:
+    if not culprits:
         return Finding("this folder", "ok", "no file here hides a package")
     first = folder / culprits[0]
     says = f"{', '.join(culprits)} in {folder} hides the package of that name from notebooks in this folder."

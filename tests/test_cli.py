@@ -313,6 +313,15 @@ def test_doctor_notices_a_file_that_hides_a_package(tmp_path: Path) -> None:
     assert "openai.py" in finding.says
 
 
+def test_doctor_takes_a_checkout_for_what_it_is(tmp_path: Path) -> None:
+    """As on Binder: the checkout is the folder that one stands in, and agentlab is installed from it."""
+    (tmp_path / "agentlab").mkdir()
+    (tmp_path / "agentlab" / "__init__.py").touch()
+    assert doctor.hidden(tmp_path).state == "broken"
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "jupyter-agentlab"\n')
+    assert doctor.hidden(tmp_path).state == "ok"
+
+
 def test_doctor_wants_a_model_name_and_never_prints_a_key(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     key = "sk-secret-0123456789"
     (finding,) = doctor.model_settings({"OPENAI_API_KEY": key})
