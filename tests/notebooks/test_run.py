@@ -61,6 +61,7 @@ def test_runs_solved(path: Path, run: Run) -> None:
     "attempt",
     [
         "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)",
+        "import socket; socket.socket().connect(('192.0.2.1', 80))",
         "import socket; socket.getaddrinfo('example.org', 443)",
         "import httpx2; httpx2.get('http://192.0.2.1/', timeout=1)",
     ],
