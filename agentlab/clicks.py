@@ -14,6 +14,8 @@ from .branches import Busy, NotPossible
 if TYPE_CHECKING:
     from .stepper import Stepper
 
+RUN_AT_MOST = 1_000  # steps of one click on Run: a loop that never ends, at a real endpoint, costs until somebody looks
+
 
 class Clicks:
     """The way in from the views of one stepper."""
@@ -62,6 +64,8 @@ class Clicks:
         at = stepper.branch.at if op == "goto" else message.get("at")  # a goto looks at what is known: it may come late
         meant = (message.get("epoch"), message.get("branch"), at)
         if stepper.running or meant != (stepper.epoch, stepper.branch.id, stepper.branch.at):
+            if op == "rule" and message.get("epoch") == stepper.epoch:
+                self._was_ruled(message)
             return False
         try:
             self._do(op, message)
@@ -75,7 +79,7 @@ class Clicks:
             case "step":
                 self._claim(stepper.step)
             case "run":
-                self._claim(stepper.go)
+                self._claim(lambda: stepper.go(RUN_AT_MOST))
             case "reset":
                 self._claim(stepper.reset)
             case "fork":
@@ -88,7 +92,8 @@ class Clicks:
             case "goto":
                 stepper.goto(int(message.get("to", message.get("at", stepper.branch.at))))
             case "branch":
-                stepper.switch(int(message["id"]))
+                parting = message.get("row")
+                stepper.switch(int(message["id"]), None if parting is None else int(parting))
             case "rule":
                 self._rule(message)
             case _:
@@ -102,7 +107,15 @@ class Clicks:
             None if arguments is None else str(arguments),
         )  # fmt: skip
         if goes_on and not self.stepper.waits_for_person:  # they had pressed Run: the ruling was all that it waited for
-            self._claim(self.stepper.go)
+            self._claim(lambda: self.stepper.go(RUN_AT_MOST))
+
+    def _was_ruled(self, message: Mapping[str, Any]) -> None:
+        """Somebody answers a card that was answered, in another view: say what was decided."""
+        branch = self.stepper.branches.get(message.get("branch"))  # type: ignore[arg-type]  # any key may be asked for
+        ruling = branch.moments[-1].run.ruling(str(message.get("call_id"))) if branch is not None and branch.moments else None
+        if ruling is not None:
+            decided = "approved" if ruling.ok else "refused"
+            self.stepper.say(f"This call was {decided} already. A second answer changes nothing.")
 
     def _claim(self, command: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Mark the stepper as running from this very click on: a second click finds it so, though the task has not begun."""

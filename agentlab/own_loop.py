@@ -359,18 +359,20 @@ def place_of(run: Run) -> Place:
 
 
 def edited(entry: Entry | str, what: str, text: str, call_id: str | None) -> Entry:
-    """The entry with the person's text in it."""
+    """The entry with the person's text in it. What a guard did to the old text is not true of the new one."""
     match entry, what:
         case Result(), "text":
-            return replace(entry, text=text, full=None)
+            return replace(entry, text=text, full=None, error=False, notes=())
         case ((System() | User()), "text"):
             return replace(entry, text=text)
         case Reply(), "text":
-            return replace(entry, text=text, usage=None)
+            return replace(entry, text=text, usage=None, notes=())
         case Reply(calls=calls), "arguments":
             if not any(call.id == call_id for call in calls):
                 raise NotPossible("There is no such call in this reply.")
-            return replace(entry, usage=None, calls=tuple(replace(c, arguments=text) if c.id == call_id else c for c in calls))
+            return replace(
+                entry, usage=None, notes=(), calls=tuple(replace(c, arguments=text) if c.id == call_id else c for c in calls)
+            )
     raise NotPossible("Only the text of a message or a result, and the arguments of a call, can be edited.")
 
 

@@ -7,6 +7,7 @@ text stands beside it and is fetched on demand.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ Bar = dict[str, Any]
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
 SHOWN = 600
+HALF = re.compile("[\ud800-\udfff]")
 
 
 def row_of(i: int, entry: Entry, names: Mapping[str, str], edited: bool = False) -> Row:
@@ -101,6 +103,17 @@ def whole(entry: Entry, names: Mapping[str, str]) -> dict[str, Any]:
 
 def notes_wire(notes: Iterable[Note]) -> list[dict[str, str]]:
     return [{"guard": note.guard, "why": note.why} for note in notes]
+
+
+def sendable(value: Any) -> Any:
+    """`value` as a message of Jupyter's can carry it: half a character (a lone surrogate) is written out, \\ud800."""
+    if isinstance(value, str):
+        return value if value.isascii() else HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    if isinstance(value, Mapping):
+        return {sendable(key): sendable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [sendable(inner) for inner in value]
+    return value
 
 
 # ---- tokens of a request ----

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from .twin import text_of_stepper
 
 NOBODY_HERE = "nobody is here to approve it (headless run)"
 STOP_WITHIN = 0.6
+COMES_BACK_WITHIN = 1.0  # seconds in which a view that was taken off the page is shown again: a cell that was only moved
 HEARTBEAT = 0.25  # without it, an interrupt of a cell that waits is not noticed for a long time
 
 
@@ -65,6 +67,7 @@ class Stepper:
         self.going = False  # Run was pressed: step after step, until paused, held or over
         self.was_going = False  # Run came to a call that waits for a person
         self.left = False  # the person stopped it: nobody waits for it any more
+        self.unseen_since: float | None = None  # when its last view was taken off the page
         self.on_change: Callable[[], None] = lambda: None
         self.on_say: Callable[[str, str], None] = lambda text, tone: None
         self.on_rest: Callable[[], None] = lambda: None  # it came to an end, or waits for a person
@@ -132,12 +135,15 @@ class Stepper:
         self.branch.at = max(0, min(at, self.branch.last))
         self._changed()
 
-    def switch(self, id: int) -> None:
-        """Look at another branch, in its own world as it was at its cursor."""
+    def switch(self, id: int, row: int | None = None) -> None:
+        """Look at another branch, in its own world as it was at its cursor; at the latest where `row` has come in."""
         self._free()
         if id not in self.branches:
             raise NotPossible(f"There is no branch {id}. Branches: {', '.join(str(known) for known in self.branches)}.")
         self.branch = self.branches[id]
+        moments = self.branch.moments
+        if row is not None and moments and self.branch.moment.rows <= row:
+            self.branch.at = next((at for at, moment in enumerate(moments) if moment.rows > row), self.branch.last)
         if self.moment is not None and not self._loop.cannot_fork:
             self._loop.worlds.put_back(self.moment.world)
         self._changed()
@@ -155,23 +161,28 @@ class Stepper:
             await self._begin()
             await self._step()
 
-    async def go(self) -> None:
-        """Step after step, until paused, until a call waits for a person, or to the end."""
+    async def go(self, at_most: int | None = None) -> None:
+        """Step after step, until paused, until a call waits for a person, or to the end. `at_most` so many steps."""
         async with self._turn():
             await self._begin()
-            await self._go()
+            await self._go(at_most)
 
     async def _begin(self) -> None:
         if not self.branch.moments:
             await self._fly(self._loop.begin(self.branch))
             self._changed()
 
-    async def _go(self) -> None:
+    async def _go(self, at_most: int | None) -> None:
         self.going = True
+        taken = 0
         try:
             while self.going and not self._stop_asked and can(self, "step") is True:
                 await self._step()
                 if self.is_over and self.branch.is_at_last:  # an interruption is an end too, though Step may take it up again
+                    break
+                taken += 1
+                if taken == at_most:
+                    self.say(f"Run has taken {taken:,} steps and pauses here: nothing has ended it yet. Press Run to go on.")
                     break
                 await asyncio.sleep(0)  # let clicks and messages through between two steps
             self.was_going = self.going and self.waits_for_person
@@ -321,9 +332,17 @@ class Stepper:
             self.say("This kernel takes no clicks while a cell runs. Step to the end first, then run the cells below.", "info")
         else:
             # an event alone would let an interrupt of the cell go unnoticed
-            while (self.running or not self.is_over) and not self.left:  # noqa: ASYNC110
+            while (self.running or (not self.is_over and not self._is_unseen())) and not self.left:  # noqa: ASYNC110
                 await asyncio.sleep(HEARTBEAT)
         return self.run
+
+    def seen(self, on_a_page: bool) -> None:
+        """Whether some page shows it."""
+        self.unseen_since = None if on_a_page else self.unseen_since or time.monotonic()
+
+    def _is_unseen(self) -> bool:
+        """Nobody can click it: its cell is being run again, or its output was cleared. Who waits for it would hang."""
+        return self.unseen_since is not None and time.monotonic() - self.unseen_since > COMES_BACK_WITHIN
 
     async def run_to_end(self, why: str = NOBODY_HERE) -> None:
         """Go to the end by itself. Every call that waits for a person is refused: no answer means no."""

@@ -156,7 +156,8 @@ class TheirLoop:
         sends = f"{many(len(body['messages']), 'message')} and {many(len(schemas), 'tool schema')}"
         self._stand(
             branch, walk, "request", ticket.number, run,
-            lamps={"N6": "now", **({"N4": "now"} if came else {})},
+            # what goes back was decided inside the function: here it can only be seen
+            lamps={"N6": "now", **({"N4": "done"} if came else {})},
             says=f"{self.name} wants to send {sends}: {total:,} tokens. Step lets it through.{behind}", line=ticket.line,
         )  # fmt: skip
 

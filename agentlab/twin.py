@@ -9,6 +9,8 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from .rows import sendable
+
 if TYPE_CHECKING:
     from .stepper import Stepper
 
@@ -58,8 +60,8 @@ def text_of_stepper(stepper: Stepper) -> str:
             lines.append(f"      … {left_out:,} rows left out …")
         said = " ".join([row["text"].replace("\n", " "), *(f"→ {call}" for call in calls_in(row))]).strip()
         name = f"{row['role']} {row['name']}" if row.get("name") else row["role"]
-        failed = " (error)" if row.get("error") else ""
-        lines.append(f"{row['i'] + 1:>4}  {name}{failed}: {short(said, 150)}")
+        marks = (" (error)" if row.get("error") else "") + (" (edited by you)" if row.get("edited") else "")
+        lines.append(f"{row['i'] + 1:>4}  {name}{marks}: {short(said, 150)}")
         lines += [f"      guard {note['guard']}: {short(note['why'], 120)}" for note in row.get("notes", [])]
     bars = stepper.branch.bars[: state["bars"]]
     if bars:
@@ -105,7 +107,7 @@ def _row(row: dict[str, Any]) -> str:
     if row.get("error"):
         who += " (error)"
     if row.get("edited"):
-        who += " (edited)"
+        who += " (edited by you)"
     lines = [escape(short(row["text"]))] if row["text"] else []
     lines += [f"→ <code>{escape(call)}</code>" for call in calls_in(row)]
     lines += [f"guard <strong>{escape(n['guard'])}</strong>: {escape(short(n['why']))}" for n in row.get("notes", [])]
@@ -140,7 +142,7 @@ def _tokens(bar: dict[str, Any]) -> str:
 # ---- in an output ----
 def twins(stepper: Stepper) -> dict[str, str]:
     """Both twins, as one output holds them."""
-    return {"text/html": html_of_stepper(stepper), "text/plain": text_of_stepper(stepper)}
+    return {"text/html": sendable(html_of_stepper(stepper)), "text/plain": sendable(text_of_stepper(stepper))}
 
 
 class Output:

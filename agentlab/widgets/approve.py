@@ -20,11 +20,13 @@ from IPython.display import display
 
 from ..asking import NOBODY, place, visible
 from ..records import Call, Held, Ruling
+from ..rows import sendable
 from ..run import Run
 from ..tools import Tool
 
 STATIC = pathlib.Path(__file__).parent / "static"
 READY_WITHIN = 3.0  # seconds in which a card that can be heard says so
+COMES_BACK_WITHIN = 1.0  # seconds in which a card that was taken off the page is shown again: a cell that was only moved
 BEAT = 0.25  # without it, an interrupt of a cell that waits is not noticed for a long time
 
 STANDING = {
@@ -50,6 +52,8 @@ class ApprovalCard(anywidget.AnyWidget):
         self.held = held
         self.ruling: Ruling | None = None
         self.ready = False
+        self.views: set[str] = set()  # the views of it in pages, as far as they said
+        self.gone = False  # there were views, and all were taken away: the cell was run again, or its output cleared
         self.shown: Any = None
         self._call = call
         self._cell: asyncio.AbstractEventLoop | None = None
@@ -67,13 +71,21 @@ class ApprovalCard(anywidget.AnyWidget):
 
     def _take(self, content: dict[str, Any]) -> None:
         """Take in one message. The first answer counts; one that was meant for another call does not."""
-        if content.get("op") == "ready":
-            self.ready = True
-        elif content.get("op") == "rule" and self.ruling is None and self.state in ("asking", "later") and self._meant(content):
+        op, view = content.get("op"), str(content.get("view"))
+        if op == "ready":
+            self.ready, self.gone = True, False
+            self.views.add(view)
+        elif op == "gone":
+            self.views.discard(view)
+            self.gone = not self.views
+        elif op == "rule" and self.ruling is None and self.state in ("asking", "later") and self._meant(content):
             ok, arguments = content.get("ok") is True, content.get("arguments")
-            self.why = str(content.get("why") or "")
-            self.ruling = self._call.ruled(ok, self.why, arguments if ok and isinstance(arguments, str) else None)
+            why = str(content.get("why") or "")
+            self.why = sendable(why)
+            self.ruling = self._call.ruled(ok, why, arguments if ok and isinstance(arguments, str) else None)
             self.state = "approved" if ok else "refused"
+        elif op == "rule":
+            self.send({"op": "decided"})  # the view then shows what was
         self._news.set()
 
     def _meant(self, content: dict[str, Any]) -> bool:
@@ -91,7 +103,9 @@ class ApprovalCard(anywidget.AnyWidget):
                     self.state = "later"
                     return None
                 self.ack = True
-                await self._until(lambda: self.ruling is not None)
+                if not await self._answered():
+                    self.state = "later"
+                    return None
             return self.ruling
         except BaseException:
             if self.ruling is None:
@@ -101,6 +115,14 @@ class ApprovalCard(anywidget.AnyWidget):
             self._cell = None
             if self.shown is not None:
                 self.shown.update(self)  # its text and HTML twins say how it ended
+
+    async def _answered(self) -> bool:
+        """Wait for the person. False where no page shows the card any more: nobody could answer, and the cell would hang."""
+        while self.ruling is None:
+            await self._until(lambda: self.ruling is not None or self.gone)
+            if self.gone and not await self._until(lambda: self.ruling is not None or not self.gone, COMES_BACK_WITHIN):
+                return False
+        return True
 
     async def _until(self, happened: Callable[[], bool], seconds: float | None = None) -> bool:
         loop = asyncio.get_running_loop()
@@ -141,7 +163,7 @@ def facts(call: Call, tool: Tool | None, held: Held | None = None) -> dict[str, 
     """What the card shows of a call: all of its arguments, and what will happen."""
     what = tool.description.strip().partition("\n")[0] if tool is not None else ""
     why = f" {held.why[:1].upper()}{held.why[1:]}." if held is not None and held.why else ""
-    return {
+    shown = {
         "call_id": call.id,
         "digest": call.digest,
         "name": call.name,
@@ -149,6 +171,7 @@ def facts(call: Call, tool: Tool | None, held: Held | None = None) -> dict[str, 
         "effect": f"If you approve, {call.name} really runs with these arguments, once. {what}{why}".strip(),
         "schema": dict(tool.parameters) if tool is not None else None,
     }
+    return dict(sendable(shown))
 
 
 _kept: list[ApprovalCard] = []  # cards that stayed behind unheard: what is answered there counts in the next cell

@@ -15,11 +15,13 @@ from typing import Any
 import anywidget
 import traitlets
 
+from ..rows import sendable
 from ..stepper import Stepper
 from ..twin import Output, picked, short, twins
 
 BETWEEN = 0.05  # seconds from one message to the next
-TOGETHER = 0.008  # a step's first and last state mostly fall into one message
+TOGETHER = 0.008  # what comes at once goes as one message
+QUIET = 0.1  # a batch that only says "running" waits: most steps are over by then, and one message does for both
 STATIC = Path(__file__).parent / "static"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 NOTE = "The kernel does not answer: this is a picture of the last state. Run the cell again to step."
@@ -36,12 +38,13 @@ class Wire:
         self._dirty = False
         self._timer: asyncio.TimerHandle | None = None
         self._last = -BETWEEN
+        self._ran = False  # the views were told that it runs
         stepper.on_change = self.changed
         stepper.on_say = self.say
 
     # ---- out ----
     def changed(self) -> None:
-        """The state is another: say so soon."""
+        """The state is another: say so soon, and at once where it came to rest."""
         self._dirty = True
         self._schedule()
 
@@ -50,17 +53,33 @@ class Wire:
         self._schedule()
 
     def _schedule(self) -> None:
-        if self._timer is None:
-            wait = max(TOGETHER, self._last + BETWEEN - self._loop.time())
-            self._timer = self._loop.call_later(wait, self._push)
+        now = self._loop.time()
+        due = max(now + self._patience(), self._last + BETWEEN)
+        if self._timer is None or self._timer.when() > due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(due, self._push)
+
+    def _patience(self) -> float:
+        """How long what is to be said can wait for more."""
+        if self._others or not self.stepper.running:
+            return 0.0
+        return TOGETHER if self._ran or self._has_news() else QUIET
+
+    def _has_news(self) -> bool:
+        """Whether there is a row or a bar that the views do not have."""
+        branch = self.stepper.branch
+        key = (self.stepper.epoch, branch.id)
+        return (self._seen_rows.get(key), self._seen_bars.get(key)) != (len(branch.rows), len(branch.bars))
 
     def _push(self) -> None:
         self._timer = None
         if self._dirty:
             self._dirty = False
-            self._send(self.batch())
+            self._ran = self.stepper.running
+            self._send(sendable(self.batch()))
         elif self._others:
-            self._send(self._others.pop(0))
+            self._send(sendable(self._others.pop(0)))
         self._last = self._loop.time()  # after it was sent: making a batch takes time too
         if self._dirty or self._others:
             self._schedule()
@@ -90,7 +109,10 @@ class Wire:
     # ---- in ----
     def receive(self, message: Mapping[str, Any]) -> None:
         """One message of a view, on the stepper's own loop."""
+        self.stepper.seen(message.get("op") != "gone")
         match message.get("op"):
+            case "gone":
+                pass
             case "hello":
                 self._hello(message)
             case "full":
@@ -138,7 +160,8 @@ def picture_of(stepper: Stepper) -> dict[str, Any]:
         }
         for row in rows
     ]
-    return {"rows": brief, "bars": stepper.branch.bars[: state["bars"]][-200:], "state": state, "note": note}
+    whole = {"rows": brief, "bars": stepper.branch.bars[: state["bars"]][-200:], "state": state, "note": note}
+    return dict(sendable(whole))
 
 
 class StepperView(anywidget.AnyWidget):

@@ -184,7 +184,18 @@ async def test_a_call_is_approved_once_and_a_fork_takes_another_way(page: Page, 
     assert await no_scroll_bar(stepper.root)
     await stepper.root.locator(".al-branches").get_by_role("button", name="main").click()
     await expect(stepper.rows).to_have_count(before)
-    await expect(stepper.root.locator(".al-parting")).to_have_count(0)
+
+    # The parent points back, and the keyboard flips between the two from the very row where they part.
+    flip = stepper.rows.nth(3).locator(".al-flip")
+    await expect(stepper.root.locator(".al-parting")).to_contain_text("parts from here")
+    await flip.focus()
+    await page.keyboard.press("Enter")
+    await expect(stepper.rows.nth(3)).to_contain_text("No order matches that.")
+    await expect(flip).to_have_text("Show main")
+    await expect(flip).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(stepper.rows).to_have_count(before)
+    await expect(flip).to_be_focused()
 
 
 async def test_the_learners_own_loop_shows_the_line_it_waits_at(page: Page, lab: Server) -> None:

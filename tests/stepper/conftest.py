@@ -121,8 +121,8 @@ def view() -> View:
     return View()
 
 
-async def until(condition: Callable[[], object], seconds: float = 3.0) -> None:
-    """Let the loop run until the condition holds."""
+async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Let the loop run until the condition holds. A busy computer may be slow: nothing is measured here."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for knows of no event
             await asyncio.sleep(0.002)

@@ -301,6 +301,20 @@ async def test_siblings_of_an_edited_result_stay(tools: list[Tool]) -> None:
     assert stepper.state()["phase"] == "result"
 
 
+async def test_an_edited_result_says_so_and_nothing_of_the_old_one(tools: list[Tool]) -> None:
+    """What a guard did to the old text, and that it was an error, is not true of the person's."""
+    stepper = stepper_of(Agent(models.scripted([models.call("nobody"), "Done."]), tools))
+    await stepper.go()
+    assert stepper.branch.rows[2]["notes"][0]["guard"] == "Isolate"
+    await stepper.fork(2, "text", "100 cents")
+    row = stepper.branch.rows[2]
+    assert (row["edited"], row.get("notes"), row.get("error"), row.get("full_chars")) == (True, None, None, None)
+    assert stepper.state()["notes"] == []
+    assert "tool nobody (edited by you): 100 cents" in stepper.text()
+    stepper.switch(0)
+    assert stepper.branch.rows[2]["error"] is True  # the branch before is as it was
+
+
 async def test_what_cannot_be_edited_says_so(tools: list[Tool]) -> None:
     stepper = stepper_of(Agent(models.scripted(PAY), tools))
     await stepper.go()

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+import agentlab.clicks
 from agentlab import Agent, Isolate, lint, models
 from agentlab.records import Ruling
 from agentlab.stepper import Stepper
 from agentlab.tools import Tool
-from agentlab.widgets.stepper import BETWEEN, StepperView, Wire, picture_of
+from agentlab.twin import twins
+from agentlab.widgets.stepper import BETWEEN, QUIET, StepperView, Wire, picture_of
 
 from .conftest import Till, View, stepper_of, until
 
@@ -253,7 +255,7 @@ async def test_long_texts_travel_in_short_and_whole_on_demand(tools: list[Tool],
     wire = Wire(stepper, view.hear, asyncio.get_running_loop())
     await stepper.go()
     wire.receive(view.hello())
-    await until(lambda: view.state)
+    await until(lambda: view.state and view.state["phase"] == "end")
     reply, answer = view.here[1], view.here[-1]
     assert (len(answer["text"]), answer["more"]) == (600, 4_400)
     assert (len(reply["calls"][0]["arguments"]), reply["calls"][0]["more"]) == (600, len('{"note": ""}') + 300)
@@ -278,7 +280,7 @@ async def test_a_cut_result_can_be_read_whole(tools: list[Tool], view: View) -> 
     wire = Wire(stepper, view.hear, asyncio.get_running_loop())
     await stepper.go()
     wire.receive(view.hello())
-    await until(lambda: view.state)
+    await until(lambda: view.state and view.state["phase"] == "end")
     row = view.here[2]
     assert row["full_chars"] == 10_000
     assert len(row["text"]) <= 300
@@ -407,3 +409,113 @@ async def test_stop_between_two_steps_ends_the_run(link: Link, view: View, till:
     wire.receive({**view.click("step"), "at": stepper.branch.at})
     await until(lambda: not stepper.running and stepper.state()["phase"] == "reply")
     assert stepper.left is False  # taken up again: whoever waits for the end waits on
+
+
+async def test_a_quick_step_is_one_message(link: Link, view: View) -> None:
+    """A state that only says "running" waits: it would take the place of the one that comes right after it."""
+    _, wire = link(LOOK)
+    await until(lambda: view.state)
+    await asyncio.sleep(2 * BETWEEN)
+    before = len(view.messages)
+    wire.receive(view.click("step"))
+    await until(lambda: view.state["at"] == 1)
+    assert [message["state"]["running"] for message in view.messages[before:]] == [False]
+
+
+async def test_a_slow_step_is_said_to_run(view: View) -> None:
+    stand = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait."""
+        await stand.wait()
+        return "waited"
+
+    stepper = stepper_of(Agent(models.scripted([models.call("wait"), "Done."]), [wait]))
+    loop = asyncio.get_running_loop()
+    stepper.clicks.bind(loop)
+    wire = Wire(stepper, view.hear, loop)
+    await stepper.step()
+    await stepper.step()
+    await until(lambda: view.state and view.state["phase"] == "call" and not view.state["running"])
+    began = loop.time()
+    wire.receive(view.click("step"))
+    await until(lambda: view.state["running"])
+    assert QUIET * 0.9 <= loop.time() - began < QUIET * 5
+    stand.set()
+    await until(lambda: view.state["phase"] == "result" and not view.state["running"])
+    wire.close()
+
+
+async def test_half_a_character_stops_no_message(tools: list[Tool], view: View) -> None:
+    """A lone surrogate cannot be sent: the whole stepper would be missing from the page."""
+    script = [{"role": "assistant", "content": "a\ud800b", "tool_calls": [
+        {"id": "1", "type": "function", "function": {"name": "lo\udfffok", "arguments": '{"x": "\ud801"}'}},
+    ]}, "\ud802"]  # fmt: skip
+    stepper = stepper_of(Agent(models.scripted(script), tools), "What is \ud83d?")
+    wire = Wire(stepper, view.hear, asyncio.get_running_loop())
+    wire.receive(view.hello())
+    await stepper.go()
+    await until(lambda: view.state and view.state["phase"] == "end")
+    for sent in (view.messages, picture_of(stepper), twins(stepper)):
+        json.dumps(sent, ensure_ascii=False).encode()
+    assert view.here[0]["text"] == "What is \\ud83d?"
+    assert view.here[1]["text"] == "a\\ud800b"
+    wire.close()
+
+
+async def test_run_pauses_where_nothing_ends_it(link: Link, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agentlab.clicks, "RUN_AT_MOST", 40)
+    stepper, wire = link(lambda request: models.call("look"), guards=[Isolate()])
+    await until(lambda: view.state)
+    wire.receive(view.click("run"))
+    await until(lambda: view.said)
+    assert "Run has taken 40 steps and pauses here" in view.said[0]["text"]
+    assert (stepper.branch.at, stepper.running, stepper.state()["can"]["run"]) == (40, False, True)
+
+
+async def test_an_answer_that_comes_after_the_ruling_is_told_what_was_decided(link: Link, view: View, till: Till) -> None:
+    stepper, wire = link(PAY)
+    await until(lambda: view.state)
+    wire.receive(view.click("run"))
+    await until(lambda: view.state["held"] and not view.state["running"])
+    (held,) = view.state["held"]
+    yes = view.click("rule", call_id=held["call_id"], digest=held["digest"], ok=True, why="")
+    wire.receive(yes)
+    wire.receive({**yes, "ok": False})  # from another view, which still showed the card
+    await until(lambda: view.said)
+    assert view.said[0]["text"] == "This call was approved already. A second answer changes nothing."
+    await until(lambda: stepper.is_over)
+    assert till.log == ["pay 30"]
+
+
+async def test_a_stepper_that_no_page_shows_holds_no_cell(link: Link, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its cell is run again while another waits in finish(): the new run would wait behind the old for ever."""
+    monkeypatch.setattr("agentlab.stepper.COMES_BACK_WITHIN", 0.05)
+    monkeypatch.setattr("agentlab.stepper.place", lambda: "notebook")
+    stepper, wire = link(LOOK)
+    stepper.view = wire
+    await until(lambda: view.state)
+    waits = asyncio.create_task(stepper.finish())
+    wire.receive(view.click("gone"))
+    wire.receive(view.hello())  # its cell was only moved
+    done, _ = await asyncio.wait({waits}, timeout=0.4)
+    assert not done
+    wire.receive(view.click("gone"))
+    run = await asyncio.wait_for(waits, 2)
+    assert run.status == "running"
+
+
+async def test_flipping_to_a_branch_shows_where_they_part(link: Link, view: View) -> None:
+    stepper, wire = link(LOOK)
+    await stepper.go()
+    stepper.goto(0)
+    first = stepper.branch
+    stepper.goto(first.last)
+    await stepper.fork(2, "text", "0 cents")
+    stepper.switch(0)
+    stepper.goto(0)
+    stepper.switch(1)
+    await until(lambda: view.state and view.state["branch"] == 1)
+    wire.receive(view.click("branch", id=0, row=2))
+    await until(lambda: view.state["branch"] == 0)
+    assert view.state["rows"] == 3  # it stood at the first moment, where that message had not come in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -234,3 +235,37 @@ def test_a_saved_notebook_says_how_it_stands() -> None:
     assert "waits for a person" in data["text/plain"]
     assert "&lt;b&gt;bold" in data["text/html"]
     assert "application/vnd.jupyter.widget-view+json" in data
+
+
+async def test_half_a_character_is_shown_and_stops_no_card(page: Page) -> None:
+    shown = facts(Call("1", "refund", '{"why": "\ud800"}'), refund)
+    assert shown["arguments"] == '{"why": "\\ud800"}'
+    json.dumps(shown, ensure_ascii=False).encode()
+
+
+async def test_a_late_answer_is_told_that_another_counted(page: Page) -> None:
+    sent: list[Any] = []
+    call = Call("1", "refund", '{"order_id": 7}')
+    card = ApprovalCard(call, refund)
+    card.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
+    for ok in (True, False):
+        says(card, op="rule", call_id="1", digest=call.digest, ok=ok, why="")
+    assert (card.state, sent) == ("approved", [{"op": "decided"}])
+
+
+async def test_a_card_that_no_page_shows_holds_no_cell(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cell is run again while it waits: its card is off the page, and the new run would wait behind it for ever."""
+    monkeypatch.setattr(approve, "COMES_BACK_WITHIN", 0.05)
+    page.speak = lambda card: says(card, op="ready", view="a")
+    card = ApprovalCard(Call("1", "refund", '{"order_id": 7}'), refund)
+    waits = asyncio.create_task(card.answer())
+    await asyncio.sleep(0.02)
+    says(card, op="ready", view="b")
+    says(card, op="gone", view="a")  # the other view is still there
+    says(card, op="gone", view="b")
+    says(card, op="ready", view="c")  # the cell was only moved
+    done, _ = await asyncio.wait({waits}, timeout=0.4)
+    assert not done
+    says(card, op="gone", view="c")
+    assert await asyncio.wait_for(waits, 2) is None
+    assert (card.state, paid) == ("later", [])

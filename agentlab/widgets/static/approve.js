@@ -515,6 +515,8 @@ function followTheme(root) {
 var READY_EVERY = 300;
 var READY_TIMES = 20;
 var ANSWER_WAIT = 3e3;
+var OPEN = /* @__PURE__ */ new Set(["asking", "later"]);
+var GONE = "The kernel is gone, and nothing was run. Run the cell again: you will be asked anew.";
 function standing(state, why, name) {
   const reason = typeof why === "string" && why ? `: ${why}` : "";
   switch (state) {
@@ -541,7 +543,12 @@ function render({ model, el }) {
   let waiting = 0;
   const card = approvalCard(held, (answer) => {
     if (waiting) return;
-    model.send({ op: "rule", ...answer });
+    if (!OPEN.has(String(model.get("state")))) return draw();
+    try {
+      model.send({ op: "rule", ...answer });
+    } catch {
+      return gone();
+    }
     card.allow("Your answer is on its way.");
     card.say("Your answer is on its way.", "muted");
     waiting = window.setTimeout(() => {
@@ -559,26 +566,51 @@ function render({ model, el }) {
     card.allow(true);
     card.say(text, tone, settled);
   };
+  const gone = () => {
+    if (!OPEN.has(String(model.get("state")))) return;
+    window.clearTimeout(waiting);
+    card.allow(GONE);
+    card.say(GONE, "muted");
+  };
+  const hear = (message) => {
+    if (message.op === "decided") draw();
+  };
   model.on("change:state", draw);
+  model.on("msg:custom", hear);
   draw();
-  const stopReady = sayReady(model);
+  const stopReady = sayReady(model, gone);
   const stopTheme = followTheme(root);
   return () => {
     window.clearTimeout(waiting);
     stopReady();
     stopTheme();
     model.off("change:state", draw);
+    model.off("msg:custom", hear);
   };
 }
-function sayReady(model) {
+function sayReady(model, gone) {
+  const view = `${Date.now()}-${Math.random()}`;
+  const say = (op) => {
+    try {
+      model.send({ op, view });
+    } catch {
+      gone();
+    }
+  };
   let times = 0;
   const hello = () => {
-    if (model.get("ack") || model.get("state") !== "asking" || (times += 1) > READY_TIMES) window.clearInterval(timer);
-    else model.send({ op: "ready" });
+    if (!OPEN.has(String(model.get("state"))) || times && model.get("ack") || (times += 1) > READY_TIMES) window.clearInterval(timer);
+    else say("ready");
   };
+  const lost = () => say("ready");
   const timer = window.setInterval(hello, READY_EVERY);
+  model.on("comm_live_update", lost);
   hello();
-  return () => window.clearInterval(timer);
+  return () => {
+    window.clearInterval(timer);
+    model.off("comm_live_update", lost);
+    if (OPEN.has(String(model.get("state")))) say("gone");
+  };
 }
 var approve_default = { render };
 export {

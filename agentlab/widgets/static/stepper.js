@@ -566,6 +566,7 @@ function pill(state, runs = state.running) {
   if (state.at < state.last) return { icon: "back", word: "looking back", tone: "calm" };
   const end = ENDS[state.status];
   if (end) return end;
+  if (state.status.startsWith("crashed")) return { icon: "cross", word: "crashed", tone: "bad" };
   if (state.status && state.status !== "running") return { icon: "info", word: state.status.replaceAll("_", " "), tone: "calm" };
   return state.rows === 0 ? { icon: "step", word: "ready", tone: "calm" } : { icon: "pause", word: "standing still", tone: "calm" };
 }
@@ -643,6 +644,16 @@ function branchTree(branches) {
     }
   };
   add(null, 0);
+  return out;
+}
+function partings(state) {
+  const current = state.branches.find((branch) => branch.id === state.branch);
+  if (!current) return [];
+  const out = [];
+  for (const other of state.branches) {
+    if (other.id === current.parent) out.push({ row: current.row, text: `${current.name} parts from ${other.name} here`, to: other.id, flip: `Show ${other.name}` });
+    if (other.parent === current.id) out.push({ row: other.row, text: `${other.name} parts from here`, to: other.id, flip: `Show ${other.name}` });
+  }
   return out;
 }
 var KINDS = ["tools", "system", "user", "assistant", "tool"];
@@ -882,7 +893,9 @@ var History = class {
   empty = element("p", { class: "al-empty" });
   drawn = [];
   fork = true;
-  parting;
+  shown;
+  /** The row whose place is kept when the branch changes under it, and whether the keyboard goes there. */
+  flipped;
   constructor(link, refused) {
     this.link = link;
     this.refused = refused;
@@ -902,10 +915,16 @@ var History = class {
   }
   draw(rows, state, live) {
     const shown2 = Math.min(state.rows, rows.length);
-    const parting = partingRow(state);
-    const from = parting === this.parting ? sameUpTo(this.drawn.map(({ row }) => row), rows, shown2) : 0;
-    this.parting = parting;
-    const pinned = this.atEnd();
+    const parting = /* @__PURE__ */ new Map();
+    for (const one of partings(state)) parting.set(one.row, [...parting.get(one.row) ?? [], one]);
+    let from = sameUpTo(this.drawn.map(({ row }) => row), rows, shown2);
+    const moved = this.drawn.findIndex(({ parts }, index) => parts !== JSON.stringify(parting.get(index) ?? []));
+    if (moved >= 0) from = Math.min(from, moved);
+    const other = this.shown !== void 0 && this.shown !== state.branch;
+    const kept2 = other ? this.flipped ?? this.firstSeen() : -1;
+    const height = this.drawn[kept2]?.node.getBoundingClientRect().top;
+    this.shown = state.branch;
+    const pinned = this.atEnd() && !(other && this.flipped !== void 0);
     const changed = from < this.drawn.length || from < shown2;
     if (from < this.drawn.length) {
       const gone = document.createRange();
@@ -922,7 +941,7 @@ var History = class {
     for (let index = from; index < shown2; index += 1) {
       const row = rows[index];
       if (!row) break;
-      const drawn = this.row(row, index === parting ? partingText(state) : "");
+      const drawn = this.row(row, parting.get(index) ?? []);
       if (few && from > 0) drawn.node.classList.add("al-fresh");
       this.drawn.push(drawn);
       fresh.append(drawn.node);
@@ -946,6 +965,32 @@ var History = class {
     show(this.empty, shown2 === 0);
     setText(this.empty, state.at === 0 ? "No message yet. Press Step: the first request will be shown before it is sent." : "No message at this point.");
     if (changed && pinned) this.toEnd();
+    else if (other) this.keep(kept2, height);
+    if (other) this.flipped = void 0;
+  }
+  firstSeen() {
+    const top = this.scroller.getBoundingClientRect().top;
+    return this.drawn.findIndex(({ node }) => node.getBoundingClientRect().bottom > top);
+  }
+  /** Let the row stand where it stood before, at `height` on the screen; the last row where it is no more. */
+  keep(row, height) {
+    const node = (this.drawn[row] ?? this.drawn.at(-1))?.node;
+    if (!node || height === void 0) return;
+    this.scroller.scrollTop += node.getBoundingClientRect().top - height;
+    if (this.flipped !== void 0 && (document.activeElement === document.body || !document.activeElement)) {
+      node.querySelector(".al-flip")?.focus({ preventScroll: true });
+    }
+  }
+  partingLine(parting, row) {
+    const flip = button(
+      { text: parting.flip, class: "al-flip", title: "Show the same place in that branch" },
+      () => {
+        if (this.link.command("branch", { id: parting.to, row })) this.flipped = row;
+        else this.refused("The last click is still on its way.");
+      },
+      this.refused
+    );
+    return element("div", { class: "al-parting" }, icon("branch"), element("span", {}, parting.text), flip.node);
   }
   atEnd() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
@@ -961,7 +1006,7 @@ var History = class {
     const node = element(
       "li",
       { class: "al-row", "data-role": row.role, "data-row": row.i, "data-error": row.error === true },
-      parting ? element("p", { class: "al-parting" }, icon("branch"), parting) : null,
+      ...parting.map((one) => this.partingLine(one, row.i)),
       head
     );
     head.append(
@@ -970,7 +1015,7 @@ var History = class {
     );
     if (row.name) head.append(element("code", { class: "al-name" }, visibleText(row.name)));
     if (row.error) head.append(badge("bad", icon("warn"), "error"));
-    if (row.edited) head.append(badge("edited", icon("pencil"), "edited"));
+    if (row.edited) head.append(badge("edited", icon("pencil"), "edited by you"));
     head.append(element("span", { class: "al-gap" }));
     if (row.role !== "note") {
       const title = row.exact ? "Counted exactly" : "An estimate: the exact number is the provider's";
@@ -1003,7 +1048,7 @@ var History = class {
       head.append(edit.node);
       fork = edit;
     }
-    return { node, row, allowFork: (state) => fork?.allow(state) };
+    return { node, row, parts: JSON.stringify(parting), allowFork: (state) => fork?.allow(state) };
   }
   body(row) {
     const code = row.role === "tool" && /^\s*[[{]/.test(row.text);
@@ -1165,15 +1210,6 @@ function callBox(call, all = false) {
   if (!more && !isJson(whole)) box.append(badge("bad", icon("warn"), "arguments are not valid JSON"));
   return box;
 }
-function partingRow(state) {
-  const current = state.branches.find((branch) => branch.id === state.branch);
-  return current && current.parent !== null ? current.row : void 0;
-}
-function partingText(state) {
-  const current = state.branches.find((branch) => branch.id === state.branch);
-  const parent = state.branches.find((branch) => branch.id === current?.parent);
-  return current && parent ? `${current.name} parts from ${parent.name} here` : "";
-}
 
 // src/stepper/link.ts
 var SILENT_AFTER = 3e3;
@@ -1196,6 +1232,7 @@ var Link = class {
   timers = /* @__PURE__ */ new Map();
   texts = /* @__PURE__ */ new Map();
   readers = /* @__PURE__ */ new Map();
+  views = 0;
   hellos = 0;
   noted = false;
   runsSince = 0;
@@ -1204,16 +1241,28 @@ var Link = class {
   }
   open() {
     const hear = (message) => this.hear(message);
+    const lost = () => this.hello();
     this.model.on("msg:custom", hear);
+    this.model.on("comm_live_update", lost);
     this.hello();
     return () => {
       this.model.off("msg:custom", hear);
+      this.model.off("comm_live_update", lost);
       for (const timer of this.timers.values()) window.clearTimeout(timer);
     };
   }
   watch(changed) {
     this.watchers.add(changed);
     return () => this.watchers.delete(changed);
+  }
+  /** A view was put on the page; the answer says that it was taken off. Without any, the kernel need not wait for clicks. */
+  seen() {
+    this.views += 1;
+    if (this.views === 1 && this.health === "live") this.hello();
+    return () => {
+      this.views -= 1;
+      if (this.views === 0 && this.health === "live") this.send({ op: "gone" });
+    };
   }
   /** The state to show: what the kernel said, else the picture that was kept with the widget. */
   get state() {
@@ -1234,7 +1283,7 @@ var Link = class {
   /** Send a command, unless one is still on its way. It names the place it was meant for; the kernel ignores stale ones. */
   command(op, extra = {}) {
     if (this.pending || this.health !== "live") return false;
-    this.send({ op, ...extra });
+    if (!this.send({ op, ...extra })) return false;
     this.pending = op;
     this.said = void 0;
     this.noted = false;
@@ -1266,21 +1315,29 @@ var Link = class {
   key(row) {
     return `${this.memory.epoch}/${this.memory.state?.branch}/${row}`;
   }
+  /** False where there is no line to the kernel any more: it was restarted, or it died. */
   send(content) {
     const { state, epoch } = this.memory;
-    this.model.send({ branch: state?.branch ?? null, at: state?.at ?? 0, epoch: epoch ?? null, ...content });
+    try {
+      this.model.send({ branch: state?.branch ?? null, at: state?.at ?? 0, epoch: epoch ?? null, ...content });
+    } catch {
+      this.silence();
+      return false;
+    }
+    return true;
+  }
+  silence() {
+    this.clear("silent");
+    this.clear("noted");
+    this.health = "silent";
+    this.pending = "";
+    this.said = void 0;
+    this.changed();
   }
   hello() {
     const { rows, bars } = kept(this.memory, this.memory.state?.branch);
-    this.send({ op: "hello", rows: rows.length, bars: bars.length });
-    if (!this.timers.has("silent")) {
-      this.after("silent", SILENT_AFTER, () => {
-        this.health = "silent";
-        this.pending = "";
-        this.said = void 0;
-        this.changed();
-      });
-    }
+    const sent = this.send({ op: "hello", rows: rows.length, bars: bars.length });
+    if (sent && !this.timers.has("silent")) this.after("silent", SILENT_AFTER, () => this.silence());
     const again = HELLO_AGAIN[this.hellos];
     this.hellos += 1;
     if (again !== void 0) this.after("hello", again, () => this.hello());
@@ -1386,7 +1443,7 @@ var Stepper = class {
       "div",
       { class: "agentlab agentlab-stepper", "data-lm-suppress-shortcuts": "true", tabindex: -1, role: "group", "aria-label": "Agent stepper" },
       element(
-        "header",
+        "div",
         { class: "al-head" },
         element("div", { class: "al-head-line" }, this.title, this.position, this.pill),
         element("div", { class: "al-bar", role: "group", "aria-label": "Step controls" }, ...CONTROLS.map((control) => this.controls[control].node)),
@@ -1413,6 +1470,7 @@ var Stepper = class {
     });
     this.closers.push(
       link.watch(() => this.ask()),
+      link.seen(),
       followTheme(this.root),
       () => this.chart.close(),
       () => cancelAnimationFrame(this.frame)

@@ -10,6 +10,9 @@ import { followTheme } from "../shared/theme.ts";
 const READY_EVERY = 300;
 const READY_TIMES = 20;
 const ANSWER_WAIT = 3000;
+/** The states in which an answer still counts. */
+const OPEN = new Set(["asking", "later"]);
+const GONE = "The kernel is gone, and nothing was run. Run the cell again: you will be asked anew.";
 
 interface Standing {
   text: string;
@@ -44,7 +47,13 @@ function render({ model, el }: RenderProps): () => void {
   let waiting = 0;
   const card = approvalCard(held, (answer: Answer) => {
     if (waiting) return;
-    model.send({ op: "rule", ...answer });
+    // Answered already, perhaps in another view: say what was decided. Another answer would change nothing.
+    if (!OPEN.has(String(model.get("state")))) return draw();
+    try {
+      model.send({ op: "rule", ...answer });
+    } catch {
+      return gone();
+    }
     card.allow("Your answer is on its way.");
     card.say("Your answer is on its way.", "muted");
     waiting = window.setTimeout(() => {
@@ -63,29 +72,55 @@ function render({ model, el }: RenderProps): () => void {
     card.allow(true);
     card.say(text, tone, settled);
   };
+  const gone = (): void => {
+    if (!OPEN.has(String(model.get("state")))) return;
+    window.clearTimeout(waiting);
+    card.allow(GONE);
+    card.say(GONE, "muted");
+  };
+  const hear = (message: { op?: unknown }): void => {
+    if (message.op === "decided") draw();
+  };
   model.on("change:state", draw);
+  model.on("msg:custom", hear);
   draw();
 
-  const stopReady = sayReady(model);
+  const stopReady = sayReady(model, gone);
   const stopTheme = followTheme(root);
   return () => {
     window.clearTimeout(waiting);
     stopReady();
     stopTheme();
     model.off("change:state", draw);
+    model.off("msg:custom", hear);
   };
 }
 
 /** Repeated, since a first message can queue behind the running cell where the kernel has no other way to hear it. */
-function sayReady(model: Model): () => void {
+function sayReady(model: Model, gone: () => void): () => void {
+  const view = `${Date.now()}-${Math.random()}`;
+  const say = (op: string): void => {
+    try {
+      model.send({ op, view });
+    } catch {
+      gone(); // the kernel was restarted, or it died: there is no line to it
+    }
+  };
   let times = 0;
   const hello = (): void => {
-    if (model.get("ack") || model.get("state") !== "asking" || (times += 1) > READY_TIMES) window.clearInterval(timer);
-    else model.send({ op: "ready" });
+    // Once even where it is heard already: the kernel counts the views that can answer.
+    if (!OPEN.has(String(model.get("state"))) || (times && model.get("ack")) || (times += 1) > READY_TIMES) window.clearInterval(timer);
+    else say("ready");
   };
+  const lost = (): void => say("ready");
   const timer = window.setInterval(hello, READY_EVERY);
+  model.on("comm_live_update", lost);
   hello();
-  return () => window.clearInterval(timer);
+  return () => {
+    window.clearInterval(timer);
+    model.off("comm_live_update", lost);
+    if (OPEN.has(String(model.get("state")))) say("gone");
+  };
 }
 
 export default { render };

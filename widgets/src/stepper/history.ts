@@ -4,7 +4,7 @@ import { icon, roleShape } from "../shared/icons.ts";
 import { beginning, count, fold, isJson, pairs, plural, tokenCount, wrongArguments } from "../shared/text.ts";
 import type { Link } from "./link.ts";
 import type { Can, Full, Note, Row, State, WireCall } from "./protocol.ts";
-import { can, sameUpTo } from "./view.ts";
+import { can, partings, sameUpTo, type Parting } from "./view.ts";
 
 const ROLE_NAMES: Record<string, string> = {
   system: "system",
@@ -17,6 +17,8 @@ const ROLE_NAMES: Record<string, string> = {
 interface Drawn {
   node: HTMLElement;
   row: Row;
+  /** What is said of branches above it. */
+  parts: string;
   allowFork(state: Can): void;
 }
 
@@ -32,7 +34,9 @@ export class History {
   private readonly empty = element("p", { class: "al-empty" });
   private drawn: Drawn[] = [];
   private fork: Can = true;
-  private parting: number | undefined;
+  private shown: unknown;
+  /** The row whose place is kept when the branch changes under it, and whether the keyboard goes there. */
+  private flipped: number | undefined;
 
   constructor(link: Link, refused: (why: string) => void) {
     this.link = link;
@@ -54,10 +58,17 @@ export class History {
 
   draw(rows: readonly Row[], state: State, live: boolean): void {
     const shown = Math.min(state.rows, rows.length);
-    const parting = partingRow(state);
-    const from = parting === this.parting ? sameUpTo(this.drawn.map(({ row }) => row), rows, shown) : 0;
-    this.parting = parting;
-    const pinned = this.atEnd();
+    const parting = new Map<number, Parting[]>();
+    for (const one of partings(state)) parting.set(one.row, [...(parting.get(one.row) ?? []), one]);
+    let from = sameUpTo(this.drawn.map(({ row }) => row), rows, shown);
+    const moved = this.drawn.findIndex(({ parts }, index) => parts !== JSON.stringify(parting.get(index) ?? []));
+    if (moved >= 0) from = Math.min(from, moved);
+    // Another branch: the row where they part stays where it was on the screen, else the first that is seen.
+    const other = this.shown !== undefined && this.shown !== state.branch;
+    const kept = other ? (this.flipped ?? this.firstSeen()) : -1;
+    const height = this.drawn[kept]?.node.getBoundingClientRect().top;
+    this.shown = state.branch;
+    const pinned = this.atEnd() && !(other && this.flipped !== undefined);
     const changed = from < this.drawn.length || from < shown;
     if (from < this.drawn.length) {
       const gone = document.createRange();
@@ -74,7 +85,7 @@ export class History {
     for (let index = from; index < shown; index += 1) {
       const row = rows[index];
       if (!row) break;
-      const drawn = this.row(row, index === parting ? partingText(state) : "");
+      const drawn = this.row(row, parting.get(index) ?? []);
       if (few && from > 0) drawn.node.classList.add("al-fresh");
       this.drawn.push(drawn);
       fresh.append(drawn.node);
@@ -101,6 +112,35 @@ export class History {
     show(this.empty, shown === 0);
     setText(this.empty, state.at === 0 ? "No message yet. Press Step: the first request will be shown before it is sent." : "No message at this point.");
     if (changed && pinned) this.toEnd();
+    else if (other) this.keep(kept, height);
+    if (other) this.flipped = undefined;
+  }
+
+  private firstSeen(): number {
+    const top = this.scroller.getBoundingClientRect().top;
+    return this.drawn.findIndex(({ node }) => node.getBoundingClientRect().bottom > top);
+  }
+
+  /** Let the row stand where it stood before, at `height` on the screen; the last row where it is no more. */
+  private keep(row: number, height: number | undefined): void {
+    const node = (this.drawn[row] ?? this.drawn.at(-1))?.node;
+    if (!node || height === undefined) return;
+    this.scroller.scrollTop += node.getBoundingClientRect().top - height;
+    if (this.flipped !== undefined && (document.activeElement === document.body || !document.activeElement)) {
+      node.querySelector<HTMLElement>(".al-flip")?.focus({ preventScroll: true });
+    }
+  }
+
+  private partingLine(parting: Parting, row: number): HTMLElement {
+    const flip = button(
+      { text: parting.flip, class: "al-flip", title: "Show the same place in that branch" },
+      () => {
+        if (this.link.command("branch", { id: parting.to, row })) this.flipped = row;
+        else this.refused("The last click is still on its way.");
+      },
+      this.refused,
+    );
+    return element("div", { class: "al-parting" }, icon("branch"), element("span", {}, parting.text), flip.node);
   }
 
   private atEnd(): boolean {
@@ -114,13 +154,13 @@ export class History {
     requestAnimationFrame(() => (this.scroller.scrollTop = this.scroller.scrollHeight));
   }
 
-  private row(row: Row, parting: string): Drawn {
+  private row(row: Row, parting: readonly Parting[]): Drawn {
     const number = row.i + 1;
     const head = element("div", { class: "al-row-head" });
     const node = element(
       "li",
       { class: "al-row", "data-role": row.role, "data-row": row.i, "data-error": row.error === true },
-      parting ? element("p", { class: "al-parting" }, icon("branch"), parting) : null,
+      ...parting.map((one) => this.partingLine(one, row.i)),
       head,
     );
     head.append(
@@ -129,7 +169,7 @@ export class History {
     );
     if (row.name) head.append(element("code", { class: "al-name" }, visibleText(row.name)));
     if (row.error) head.append(badge("bad", icon("warn"), "error"));
-    if (row.edited) head.append(badge("edited", icon("pencil"), "edited"));
+    if (row.edited) head.append(badge("edited", icon("pencil"), "edited by you"));
     head.append(element("span", { class: "al-gap" }));
     if (row.role !== "note") {
       const title = row.exact ? "Counted exactly" : "An estimate: the exact number is the provider's";
@@ -164,7 +204,7 @@ export class History {
       head.append(edit.node);
       fork = edit;
     }
-    return { node, row, allowFork: (state) => fork?.allow(state) };
+    return { node, row, parts: JSON.stringify(parting), allowFork: (state) => fork?.allow(state) };
   }
 
   private body(row: Row): HTMLElement {
@@ -341,15 +381,4 @@ function callBox(call: WireCall, all = false): HTMLElement {
   box.append(line);
   if (!more && !isJson(whole)) box.append(badge("bad", icon("warn"), "arguments are not valid JSON"));
   return box;
-}
-
-function partingRow(state: State): number | undefined {
-  const current = state.branches.find((branch) => branch.id === state.branch);
-  return current && current.parent !== null ? current.row : undefined;
-}
-
-function partingText(state: State): string {
-  const current = state.branches.find((branch) => branch.id === state.branch);
-  const parent = state.branches.find((branch) => branch.id === current?.parent);
-  return current && parent ? `${current.name} parts from ${parent.name} here` : "";
 }

@@ -31,6 +31,7 @@ export class Link {
   private readonly timers = new Map<string, number>();
   private readonly texts = new Map<string, Full>();
   private readonly readers = new Map<string, ((full: Full) => void)[]>();
+  private views = 0;
   private hellos = 0;
   private noted = false;
   private runsSince = 0;
@@ -41,10 +42,13 @@ export class Link {
 
   open(): () => void {
     const hear = (message: unknown): void => this.hear(message as FromKernel);
+    const lost = (): void => this.hello();  // a kernel that is gone, or has come back, says so by its line only
     this.model.on("msg:custom", hear);
+    this.model.on("comm_live_update", lost);
     this.hello();
     return () => {
       this.model.off("msg:custom", hear);
+      this.model.off("comm_live_update", lost);
       for (const timer of this.timers.values()) window.clearTimeout(timer);
     };
   }
@@ -52,6 +56,16 @@ export class Link {
   watch(changed: () => void): () => void {
     this.watchers.add(changed);
     return () => this.watchers.delete(changed);
+  }
+
+  /** A view was put on the page; the answer says that it was taken off. Without any, the kernel need not wait for clicks. */
+  seen(): () => void {
+    this.views += 1;
+    if (this.views === 1 && this.health === "live") this.hello();
+    return () => {
+      this.views -= 1;
+      if (this.views === 0 && this.health === "live") this.send({ op: "gone" });
+    };
   }
 
   /** The state to show: what the kernel said, else the picture that was kept with the widget. */
@@ -77,7 +91,7 @@ export class Link {
   /** Send a command, unless one is still on its way. It names the place it was meant for; the kernel ignores stale ones. */
   command(op: string, extra: Record<string, unknown> = {}): boolean {
     if (this.pending || this.health !== "live") return false;
-    this.send({ op, ...extra });
+    if (!this.send({ op, ...extra })) return false;
     this.pending = op;
     this.said = undefined;
     this.noted = false;
@@ -113,22 +127,31 @@ export class Link {
     return `${this.memory.epoch}/${this.memory.state?.branch}/${row}`;
   }
 
-  private send(content: Record<string, unknown>): void {
+  /** False where there is no line to the kernel any more: it was restarted, or it died. */
+  private send(content: Record<string, unknown>): boolean {
     const { state, epoch } = this.memory;
-    this.model.send({ branch: state?.branch ?? null, at: state?.at ?? 0, epoch: epoch ?? null, ...content });
+    try {
+      this.model.send({ branch: state?.branch ?? null, at: state?.at ?? 0, epoch: epoch ?? null, ...content });
+    } catch {
+      this.silence();
+      return false;
+    }
+    return true;
+  }
+
+  private silence(): void {
+    this.clear("silent");
+    this.clear("noted");
+    this.health = "silent";
+    this.pending = "";
+    this.said = undefined;
+    this.changed();
   }
 
   private hello(): void {
     const { rows, bars } = kept(this.memory, this.memory.state?.branch);
-    this.send({ op: "hello", rows: rows.length, bars: bars.length });
-    if (!this.timers.has("silent")) {
-      this.after("silent", SILENT_AFTER, () => {
-        this.health = "silent";
-        this.pending = "";
-        this.said = undefined;
-        this.changed();
-      });
-    }
+    const sent = this.send({ op: "hello", rows: rows.length, bars: bars.length });
+    if (sent && !this.timers.has("silent")) this.after("silent", SILENT_AFTER, () => this.silence());
     const again = HELLO_AGAIN[this.hellos];
     this.hellos += 1;
     if (again !== undefined) this.after("hello", again, () => this.hello());

@@ -64,7 +64,7 @@ class Stepper {
       "div",
       { class: "agentlab agentlab-stepper", "data-lm-suppress-shortcuts": "true", tabindex: -1, role: "group", "aria-label": "Agent stepper" },
       element(
-        "header",
+        "div",
         { class: "al-head" },
         element("div", { class: "al-head-line" }, this.title, this.position, this.pill),
         element("div", { class: "al-bar", role: "group", "aria-label": "Step controls" }, ...CONTROLS.map((control) => this.controls[control].node)),
@@ -92,6 +92,7 @@ class Stepper {
     });
     this.closers.push(
       link.watch(() => this.ask()),
+      link.seen(),
       followTheme(this.root),
       () => this.chart.close(),
       () => cancelAnimationFrame(this.frame),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Bar, Batch, Branch, Row, State } from "./protocol.ts";
 import {
-  absorb, ahead, announcement, axis, barSentence, branchTree, canNow, chartCaption, drawBars, emptyMemory, kept, LAMPS, pill, PLACES, position, sameUpTo,
+  absorb, ahead, announcement, axis, barSentence, branchTree, canNow, chartCaption, drawBars, emptyMemory, kept, LAMPS, partings, pill, PLACES, position, sameUpTo,
 } from "./view.ts";
 
 function state(over: Partial<State> = {}): State {
@@ -114,6 +114,24 @@ test("while something runs only pause and stop are on", () => {
 test("the place in words", () => {
   assert.equal(position(state({ at: 2, last: 8, turn: 2 })), "Stop 3 of 9 · turn 2");
   assert.equal(position(state({ at: 8, last: 8, turn: 0 })), "Stop 9");
+});
+
+test("a crash is one word in the line; its sentence stands below", () => {
+  assert.deepEqual(pill(state({ status: `crashed: ValueError('${"long ".repeat(60)}') at line 3`, phase: "end" })).word, "crashed");
+});
+
+test("parent and child point at each other where they part", () => {
+  const branches = [
+    { id: 0, name: "main", parent: null, row: 0, rows: 9, current: false },
+    { id: 1, name: "two", parent: 0, row: 3, rows: 5, current: false },
+    { id: 2, name: "three", parent: 1, row: 4, rows: 5, current: false },
+  ];
+  assert.deepEqual(partings(state({ branches, branch: 0 })).map(({ row, to }) => [row, to]), [[3, 1]]);
+  assert.deepEqual(partings(state({ branches, branch: 1 })).map(({ row, to, text }) => [row, to, text]), [
+    [3, 0, "two parts from main here"],
+    [4, 2, "three parts from here"],
+  ]);
+  assert.deepEqual(partings(state({ branches, branch: 7 })), []);
 });
 
 test("all seven lamps have one place each", () => {

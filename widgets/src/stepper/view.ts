@@ -54,6 +54,8 @@ export function pill(state: State, runs = state.running): Pill {
   if (state.at < state.last) return { icon: "back", word: "looking back", tone: "calm" };
   const end = ENDS[state.status];
   if (end) return end;
+  // The sentence stands below, whole: here it would push everything else out of the line.
+  if (state.status.startsWith("crashed")) return { icon: "cross", word: "crashed", tone: "bad" };
   if (state.status && state.status !== "running") return { icon: "info", word: state.status.replaceAll("_", " "), tone: "calm" };
   return state.rows === 0 ? { icon: "step", word: "ready", tone: "calm" } : { icon: "pause", word: "standing still", tone: "calm" };
 }
@@ -177,6 +179,25 @@ export function branchTree(branches: readonly Branch[]): BranchLine[] {
     }
   };
   add(null, 0);
+  return out;
+}
+
+/** Where branches part: at each row, the branch on the other side, to flip to. A parent sees its children, and a child its parent. */
+export interface Parting {
+  row: number;
+  text: string;
+  to: Id;
+  flip: string;
+}
+
+export function partings(state: State): Parting[] {
+  const current = state.branches.find((branch) => branch.id === state.branch);
+  if (!current) return [];
+  const out: Parting[] = [];
+  for (const other of state.branches) {
+    if (other.id === current.parent) out.push({ row: current.row, text: `${current.name} parts from ${other.name} here`, to: other.id, flip: `Show ${other.name}` });
+    if (other.parent === current.id) out.push({ row: other.row, text: `${other.name} parts from here`, to: other.id, flip: `Show ${other.name}` });
+  }
   return out;
 }
 
