@@ -126,45 +126,41 @@ class Agent:
             if close := getattr(self.model, "aclose", None):
                 await close()
 
-    def request(self, run: Run) -> dict[str, Any] | None:
-        """What would be sent to the model next, as the guards shape it; None when nothing would (calls are open, the run
-        waits for a person, or it is finished). Nothing is sent."""
+    def shaped(self, run: Run) -> Ask | Entry:
+        """What the guards make of the run's next request: the `Ask` as it would be sent, or the entry that one of them answers
+        in its place. Where they cannot be followed (one raises, or waits), the request as it stands. Nothing is sent."""
+        equip = perform(self.model, self.tools).equip
+        seen: list[Ask] = []
+
+        async def look(run: Run, action: Action) -> Entry:
+            seen.append(cast(Ask, equip(action)))
+            return Reply("(not sent)")
+
+        asked = cast(Ask, equip(run.todo[0]))
+        shaped: Ask | Entry = asked
+        following = guarded(look, self.guards)(run, asked)
+        try:
+            following.send(None)  # an act is a coroutine function
+        except StopIteration as ended:
+            shaped = ended.value
+        except Exception:
+            pass  # the guard raises again when it is run
+        finally:
+            following.close()
+        return seen[0] if seen else shaped
+
+    def request(self, question_or_run: str | Run) -> dict[str, Any] | None:
+        """What would be sent to the model next, as the guards shape it: `{"messages": […], "tools": […]}`. None when nothing
+        would (calls are open, the run waits for a person, or it is finished). Nothing is sent."""
+        run = self.begin(question_or_run)
         while (todo := run.todo) and isinstance(todo[0], Ask):
-            seen: list[Ask] = []
-            recorder = _Recorder(self.tools, seen)
-            asking = guarded(recorder, self.guards)(run, todo[0])
-            stop = None
-            try:
-                asking.send(None)  # an Act is a coroutine function
-            except StopIteration as ended:
-                stop = ended.value if isinstance(ended.value, Stop) else None
-            except RuntimeError:  # a guard waits for something, and no event loop runs
-                pass
-            else:
-                asking.close()  # a guard waits for something
-            if seen or stop is None:  # what the guards let through; where they could not be followed, the request as it stands
-                ask = seen[0] if seen else recorder.equip(todo[0])
-                return {"messages": list(ask.messages), "tools": copy.deepcopy(list(ask.tools or ()))}
-            run = run.plus(stop)
+            shaped = self.shaped(run)
+            if isinstance(shaped, Ask):
+                return {"messages": list(shaped.messages), "tools": copy.deepcopy(list(shaped.tools or ()))}
+            if not isinstance(shaped, Stop):
+                return None
+            run = run.plus(shaped)
         return None
-
-
-class _Recorder:
-    """An act that asks nobody: it keeps the request."""
-
-    def __init__(self, tools: Toolbox, seen: list[Ask]) -> None:
-        self._perform, self.seen = perform(_nobody, tools), seen
-
-    def equip(self, action: Action) -> Ask:
-        return cast(Ask, self._perform.equip(action))  # only requests come here
-
-    async def __call__(self, run: Run, action: Action) -> Entry:
-        self.seen.append(self.equip(action))
-        return Reply("(not sent)")
-
-
-async def _nobody(ask: Ask) -> Reply:
-    raise AssertionError("a request that is only looked at is not sent")
 
 
 def _checked(guard: Any) -> Guard:

@@ -7,7 +7,7 @@ request and from a call does anything run; the other steps just look further.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -16,9 +16,7 @@ from .agent import Agent
 from .arguments import BadArguments, parse
 from .branches import LAMPS, Branch, Moment, NotPossible, Place, Snapshot, Worlds
 from .door import crashed_line
-from .loop import guarded
-from .perform import perform
-from .records import Action, Ask, Call, Entry, Note, Reply, Result, Stop, System, User
+from .records import Ask, Call, Entry, Note, Reply, Result, Stop, System, User
 from .rows import weigh
 from .run import Messages, Run
 from .tokens import count_tools
@@ -123,7 +121,7 @@ class OwnLoop:
 
     def _stand(self, branch: Branch, run: Run, place: Place, before: Run, world: tuple[bytes, ...]) -> None:
         new = run.log[len(before) :] if len(run) > len(before) else ()
-        ask = self._next_request(run) if place == "request" else None
+        ask = self.agent.shaped(run) if place == "request" else None
         if isinstance(ask, Ask):
             self._bar(branch, ask)
         turn = run._mark.turn if place in ("reply", "call", "result") else run._mark.turn + (place == "request")
@@ -140,20 +138,6 @@ class OwnLoop:
                 again=place == "end" and run.status == "interrupted" and bool(run.todo),
             )
         )  # fmt: skip
-
-    def _next_request(self, run: Run) -> Action | Entry:
-        """What would be sent, as the guards shape it, or what a guard answers instead. Nothing is sent."""
-        seen: list[Ask] = []
-        asked = run.todo[0]
-        looking = guarded(_Look(perform(self.agent.model, self.agent.tools).equip, seen), self.agent.guards)(run, asked)
-        try:
-            looking.send(None)
-        except StopIteration as ended:
-            return seen[0] if seen else ended.value
-        except Exception:
-            return seen[0] if seen else asked  # the guard will raise again when it is run
-        looking.close()  # a guard waits for something: show the request as it stands
-        return seen[0] if seen else asked
 
     def _bar(self, branch: Branch, ask: Ask) -> None:
         shaped = not isinstance(ask.messages, Messages)
@@ -193,7 +177,7 @@ class OwnLoop:
                     return "The run was interrupted. Step takes it up again; Reset begins anew."
                 return f"The run is over: {run.status.replace('_', ' ')}."
 
-    def _request_says(self, branch: Branch, ask: Action | Entry) -> str:
+    def _request_says(self, branch: Branch, ask: Ask | Entry) -> str:
         if isinstance(ask, Stop):
             return f"The guard lets no further request through: {ask.why or ask.kind}. Step shows what it does instead."
         if not isinstance(ask, Ask):
@@ -335,19 +319,6 @@ class OwnLoop:
 
     def close(self, branch: Branch) -> None:
         """Nothing of an agent's is left open between steps."""
-
-
-class _Look:
-    """An act that asks nobody: it keeps the request."""
-
-    def __init__(self, equip: Callable[[Action], Action], seen: list[Ask]) -> None:
-        self.equip, self.seen = equip, seen
-
-    async def __call__(self, run: Run, action: Action) -> Entry:
-        asked = self.equip(action)
-        if isinstance(asked, Ask):
-            self.seen.append(asked)
-        return Reply("(not sent)")
 
 
 def place_of(run: Run) -> Place:
