@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import inspect
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ from . import loop
 from .asking import Ask as AskPerson
 from .asking import answered, ask_person
 from .ladder import climb, nested
-from .loop import Act, Guard, Model, guarded
+from .loop import Act, Guard, Model, at_least_one, guarded
 from .perform import OF_THIS_PROCESS, perform
 from .records import Action, Ask, Entry, Reply, Stop
 from .run import Run
@@ -48,24 +47,15 @@ class Agent:
         ask: AskPerson | None = None,
         system: str = "",
     ) -> None:
-        if not callable(model):
-            hint = f"models.openai({model!r})" if isinstance(model, str) else "models.scripted([…]) or models.openai(…)"
-            raise TypeError(f"The model must be something that can be asked, not {type(model).__name__}. Write {hint}.")
-        if isinstance(model, type):
-            raise TypeError(f"The model is the class {model.__name__}, not one of its kind. Write {model.__name__}(…).")
         if ask is not None and not callable(ask):
             raise TypeError(f"ask must be a function `(run, call) -> bool, Ruling or None`, not {type(ask).__name__}.")
-        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-            raise ValueError(f"width={width!r}: give a whole number of at least 1 (how many calls of a turn run at a time).")
-        if callable(tools) and not isinstance(tools, Mapping):
-            raise TypeError("tools must be a list: write tools=[…] around it.")
+        at_least_one(f"width={width!r}", width)
         self.model, self.width, self.ask, self.system = model, width, ask or ask_person, system
         self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-        if guards is not None and (callable(guards) or not isinstance(guards, Iterable)):
-            raise TypeError(f"guards must be a list, not {guards!r:.60}: write guards=climb(), or [ ] around a single guard.")
-        self.guards = nested([_checked(guard) for guard in (climb() if guards is None else guards)])
+        self.guards = nested(climb() if guards is None else guards)
         self.ledger = OF_THIS_PROCESS
         self.last: Run | None = None
+        perform(model, self.tools)  # says what is wrong with the model now, and not when it is asked
 
     def __repr__(self) -> str:
         names = ", ".join(type(guard).__name__ for guard in self.guards) or "none"
@@ -161,23 +151,6 @@ class Agent:
                 return None
             run = run.plus(shaped)
         return None
-
-
-def _checked(guard: Any) -> Guard:
-    if isinstance(guard, type):
-        raise TypeError(f"guards must be guards, not classes: write {guard.__name__}() instead of {guard.__name__}.")
-    if not callable(guard):
-        raise TypeError(f"{guard!r:.60} is no guard. A guard is `async (run, action, act) -> entry`; the ready ones: climb().")
-    call = guard if inspect.isroutine(guard) else guard.__call__
-    if not inspect.iscoroutinefunction(getattr(guard, "func", call)):
-        raise TypeError(
-            f"Guard {guard!r:.60} is not async. Write `async def …(run, action, act)` and `return await act(run, action)`."
-        )
-    try:
-        inspect.signature(guard).bind(None, None, None)
-    except TypeError:
-        raise TypeError(f"Guard {guard!r:.60} must take three arguments: (run, action, act).") from None
-    return guard  # type: ignore[no-any-return]  # it was found to be one
 
 
 @asynccontextmanager

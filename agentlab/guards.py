@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .arguments import CUT_OFF, BadArguments, canonical
-from .loop import Act, apart, brought, let_go
+from .loop import Act, apart, at_least_one, brought, let_go
 from .records import Action, Ask, Call, Entry, Held, Note, Reply, Result, Stop
 from .results import words
 from .run import Run
@@ -102,7 +102,7 @@ class Cap:
     requests: int = 8  # D1, D2; D7: about 1.5 times the 99th percentile of what your jobs need
 
     def __post_init__(self) -> None:
-        _at_least("Cap", "requests", self.requests, 1)
+        at_least_one(f"Cap(requests={self.requests!r})", self.requests)
 
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
         if isinstance(action, Ask) and not action.last and run.requests >= self.requests:
@@ -119,8 +119,8 @@ class Repeats:
     period: int = 8  # D4: the longest circle of calls that is named as one
 
     def __post_init__(self) -> None:
-        _at_least("Repeats", "limit", self.limit, 1)
-        _at_least("Repeats", "period", self.period, 1)
+        at_least_one(f"Repeats(limit={self.limit!r})", self.limit)
+        at_least_one(f"Repeats(period={self.period!r})", self.period)
 
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
         if isinstance(action, Ask):
@@ -172,7 +172,7 @@ class Truncate:
     chars: int = 2_000  # F1, F2, F5: what the model is sent of one result, notice included
 
     def __post_init__(self) -> None:
-        _at_least("Truncate", "chars", self.chars, 1)
+        at_least_one(f"Truncate(chars={self.chars!r})", self.chars)
 
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
         entry = await act(run, action)
@@ -290,8 +290,3 @@ class Approve:
 
 def _short(text: str, chars: int) -> str:
     return text if len(text) <= chars else text[:chars] + "…"
-
-
-def _at_least(guard: str, name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{guard}({name}={value!r}): give a whole number of at least {least}.")

@@ -6,11 +6,11 @@ raised error of a million characters is cut; Isolate is innermost, so that the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from .guards import Approve, Cap, Isolate, Repeats, Timeout, Truncate, Validate
-from .loop import Guard
+from .loop import Guard, all_guards
 
 
 class Rung(NamedTuple):
@@ -56,8 +56,8 @@ def climb(upto: str | None = None, **replacements: Guard) -> list[Guard]:
     return [guard for name in NESTING if (guard := guards.get(name)) is not None]
 
 
-def nested(guards: Sequence[Guard]) -> list[Guard]:
+def nested(guards: Iterable[Guard]) -> list[Guard]:
     """`guards` with those of the ladder put into nesting order among the places that they hold; yours stay where they stand."""
-    known = sorted((g for g in guards if type(g) in KINDS), key=lambda g: NESTING.index(KINDS[type(g)]))
-    ordered = iter(known)
+    guards = all_guards(guards)
+    ordered = iter(sorted((g for g in guards if type(g) in KINDS), key=lambda g: NESTING.index(KINDS[type(g)])))
     return [next(ordered) if type(g) in KINDS else g for g in guards]

@@ -7,11 +7,13 @@ loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
-from .records import Action, Ask, Call, Entry, Reply, Result, Stop
+from .records import Action, Ask, Call, Entry, Held, Reply, Result, Stop
 from .run import Run
 
 T = TypeVar("T")
@@ -34,9 +36,11 @@ class Guard(Protocol):
 
 
 def guarded(act: Act, guards: Sequence[Guard]) -> Act:
-    """Wrap `act` in guards; the first in the list is the outermost. Guards see actions that carry their tools."""
+    """Wrap `act` in guards; the first in the list is the outermost. Guards see actions that carry their tools.
+
+    Raises TypeError, with what to write instead, where one of them is no guard."""
     equip = getattr(act, "equip", None)
-    for guard in reversed(guards):
+    for guard in reversed(all_guards(guards)):
         act = partial(guard, act=act)
     return act if equip is None or not guards else partial(_equipped, equip=equip, act=act)
 
@@ -52,8 +56,12 @@ async def steps(
 
     All open calls of a turn are one step (E1): at most `width` at a time, tools named in `alone` by themselves, results in
     call order whatever finishes first (E2). `keep` gets every run, also the one that stands after an interruption: finished
-    calls keep their results, the others get "outcome unknown", and the cancellation is raised on.
+    calls keep their results, the others get "outcome unknown", and the cancellation is raised on. Raises what `act` raises,
+    and TypeError where a guard answers with something that is no answer.
     """
+    if not isinstance(run, Run):
+        raise TypeError(f"steps() goes on with a Run, not {type(run).__name__}. Write steps(Run.start({run!r:.60}), …).")
+    at_least_one(f"width={width!r}", width)
     while todo := run.todo:
         done: dict[int, Entry] = {}
         cancelled = _cancelled()
@@ -68,7 +76,7 @@ async def steps(
             if keep:
                 keep(run.plus(*_interrupted(todo, done)))
             raise
-        run = run.plus(*_in_order(todo, done))
+        run = run.plus(*_in_order(run, todo, done))
         if keep:
             keep(run)
         yield run
@@ -79,18 +87,26 @@ def _cancelled() -> int:
     return task.cancelling() if task else 0
 
 
-def _in_order(todo: list[Action], done: dict[int, Entry]) -> list[Entry]:
+def _in_order(run: Run, todo: list[Action], done: dict[int, Entry]) -> list[Entry]:
     """What was done, in the order of what was to do; a stop comes last, and one is enough."""
-    entries = [_fitting(action, done[i]) for i, action in enumerate(todo)]
+    entries = [_fitting(run, action, done[i]) for i, action in enumerate(todo)]
     stops = [entry for entry in entries if isinstance(entry, Stop)]
     return [*(entry for entry in entries if not isinstance(entry, Stop)), *stops[:1]]
 
 
-def _fitting(action: Action, entry: Entry) -> Entry:
-    """The entry, where it moves the run on. A guard that answers another call than the one asked would loop for ever."""
-    about = getattr(entry, "call_id", None)
-    if isinstance(entry, Stop) or about == (action.id if isinstance(action, Call) else None):
-        return entry
+def _fitting(run: Run, action: Action, entry: Entry) -> Entry:
+    """The entry, where it moves the run on: what a guard answers with something else would go round for ever. Calls get ids that
+    are unique in the run, and none are made in the last reply (D2), whoever wrote it."""
+    match action, entry:
+        case _, Stop():
+            return entry
+        case Ask(), Reply():
+            return replace(entry, calls=()) if action.last else run.named(entry)
+        case Call(), Result() | Held() if entry.call_id == action.id:
+            return entry
+    if inspect.iscoroutine(entry):
+        entry.close()
+        raise TypeError("A guard returned a coroutine that nobody awaited. Write `return await act(run, action)`.")
     what = f"the call {action.id!r}" if isinstance(action, Call) else "the request to the model"
     raise TypeError(
         f"A guard answered {what} with {entry!r:.120}. It must return what `act` returned, "
@@ -147,6 +163,36 @@ async def _together(one: Callable[[int], Awaitable[None]], group: list[int], wid
         await let_go(tasks)
 
 
+def at_least_one(shown: str, value: Any) -> None:
+    """Raise ValueError unless `value` is a whole number above 0; `shown` is what was written."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{shown}: give a whole number of at least 1.")
+
+
+def all_guards(guards: Iterable[Guard]) -> list[Guard]:
+    """`guards` as a list, each found to be one. Raises TypeError, with what to write instead."""
+    if callable(guards) or isinstance(guards, str) or not isinstance(guards, Iterable):
+        raise TypeError(f"guards must be a list, not {guards!r:.60}: write guards=climb(), or [ ] around a single guard.")
+    return [_checked(guard) for guard in guards]
+
+
+def _checked(guard: Any) -> Guard:
+    if isinstance(guard, type):
+        raise TypeError(f"guards must be guards, not classes: write {guard.__name__}() instead of {guard.__name__}.")
+    if not callable(guard):
+        raise TypeError(f"{guard!r:.60} is no guard. A guard is `async (run, action, act) -> entry`; the ready ones: climb().")
+    call = guard if inspect.isroutine(guard) else guard.__call__
+    if not inspect.iscoroutinefunction(getattr(guard, "func", call)):
+        raise TypeError(
+            f"Guard {guard!r:.60} is not async. Write `async def …(run, action, act)` and `return await act(run, action)`."
+        )
+    try:
+        inspect.signature(guard).bind(None, None, act=None)
+    except TypeError:
+        raise TypeError(f"Guard {guard!r:.60} must take three arguments: (run, action, act).") from None
+    return guard  # type: ignore[no-any-return]  # it was found to be one
+
+
 class Exit(Exception):
     """An order to leave the process (SystemExit, Ctrl-C), on its way out of a task."""
 
@@ -183,3 +229,16 @@ async def let_go(tasks: Sequence[asyncio.Future[Any]]) -> None:
     for task in tasks:
         if task.done() and not task.cancelled():
             task.exception()  # looked at, so that asyncio does not report it as lost
+
+
+async def by_itself(work: Coroutine[Any, Any, T]) -> T:
+    """Await `work` as a task of its own, so that what it does to its task (an exit, a cancellation) it does not do to the run's.
+    Raises what it raises."""
+    task = apart(work)
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        await let_go([task])
+        if not task.done() or task.cancelled():
+            raise
+    return brought(task)  # also where it finished in spite of the cancellation: what it did is true

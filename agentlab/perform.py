@@ -6,10 +6,10 @@ import inspect
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from .arguments import CUT_OFF, BadArguments
-from .loop import Model
+from .loop import Model, by_itself
 from .records import Action, Ask, Call, Entry, Note, Reply, Result
 from .results import text_of
 from .run import Run
@@ -47,23 +47,25 @@ class perform:  # used as a function, with its tools at hand for the guards arou
     Raises what the model or the tool raises, `UnknownTool` and `BadArguments`."""
 
     def __init__(self, model: Model, tools: Iterable[Any] | Mapping[str, Any] = (), ledger: Ledger | None = None) -> None:
-        self.model, self.ledger = model, ledger or OF_THIS_PROCESS
+        if not callable(model):
+            hint = f"models.openai({model!r})" if isinstance(model, str) else "models.scripted([…]) or models.openai(…)"
+            raise TypeError(f"The model must be something that can be asked, not {type(model).__name__}. Write {hint}.")
+        if isinstance(model, type):
+            raise TypeError(f"The model is the class {model.__name__}, not one of its kind. Write {model.__name__}(…).")
+        self.model, self.ledger = model, OF_THIS_PROCESS if ledger is None else ledger
         self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)
 
     def equip(self, action: Action) -> Action:
         """The action with what guards may want to look at: the tools."""
         if isinstance(action, Call):
             return replace(action, tools=self.tools)
-        return self._offering(action)
-
-    def _offering(self, ask: Ask) -> Ask:
-        return replace(ask, tools=() if ask.last else self.tools.offered()) if ask.tools is None else ask
+        return replace(action, tools=() if action.last else self.tools.offered()) if action.tools is None else action
 
     async def __call__(self, run: Run, action: Action) -> Entry:
         began = time.perf_counter()
         if isinstance(action, Ask):
-            asked = self._offering(action)
-            reply = await self._ask(run, asked)
+            asked = cast(Ask, self.equip(action))
+            reply = await self._ask(asked)
             return replace(reply, sent=asked, seconds=time.perf_counter() - began)
         tool = self.tools[action.name]
         if action.cut:
@@ -77,20 +79,13 @@ class perform:  # used as a function, with its tools at hand for the guards arou
         ruling = run.ruling(action.id)
         if tool.dangerous and ruling is not None and not self.ledger.begin(ruling.id):
             return Result(action.id, BEGUN_BEFORE, error=True, notes=(Note("Ledger", "each yes is spent once"),))
-        value = await tool.run(args)
+        value = await by_itself(tool.run(args))
         return Result(action.id, text_of(value), seconds=time.perf_counter() - began)
 
-    async def _ask(self, run: Run, asked: Ask) -> Reply:
-        """The reply with names in the spelling that exists, ids that are unique in the run, and no calls where none may be
-        made (D2)."""
+    async def _ask(self, asked: Ask) -> Reply:
+        """The reply, with tool names in the spelling that exists."""
         said = self.model(asked)
         if not inspect.isawaitable(said):
             raise ModelError("The model must be async: write `async def model(ask)`, or use models.scripted(function).")
         reply = reply_from(await said)
-        if asked.last:
-            return replace(reply, calls=())
-        return run.named(replace(reply, calls=tuple(self._spelled(call) for call in reply.calls)))
-
-    def _spelled(self, call: Call) -> Call:
-        name = self.tools.resolve(call.name)
-        return call if name == call.name else replace(call, name=name)
+        return replace(reply, calls=tuple(replace(call, name=self.tools.resolve(call.name)) for call in reply.calls))

@@ -201,7 +201,8 @@ class Toolbox(Mapping[str, Tool]):
 
     def __init__(self, tools: Iterable[Any] | Mapping[str, Any] = ()) -> None:
         if isinstance(tools, str) or not isinstance(tools, Iterable):
-            raise TypeError(f"tools must be a list of functions or tools, not {type(tools).__name__}.")
+            remedy = " Write tools=[…] around it." if callable(tools) else ""
+            raise TypeError(f"tools must be a list of functions or tools, not {type(tools).__name__}.{remedy}")
         found: list[Tool] = []
         if isinstance(tools, Mapping):
             found += [one if isinstance(one, Tool) else Tool(one, name=str(name)) for name, one in tools.items()]

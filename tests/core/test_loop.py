@@ -15,7 +15,6 @@ from agentlab import (
     Agent,
     Ask,
     Call,
-    Held,
     Reply,
     Result,
     Run,
@@ -151,36 +150,7 @@ async def test_without_isolation_the_first_failure_ends_the_run_and_nothing_is_r
     assert behind == []
 
 
-# ---- what a guard may answer ----
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        (lambda action: Result("another", "x"), "must return what `act` returned, or a Result, Held or Stop for this call"),
-        (lambda action: Held("another"), "for this call"),
-        (lambda action: Reply("x"), "for this call"),
-        (lambda action: None, "for this call"),
-    ],
-)
-async def test_a_guard_that_answers_another_call_is_told_so(answer: Any, says: str) -> None:
-    """Else the call would stay open, and the loop go on for ever."""
-
-    async def guard(run: Run, action: Action, act: Any) -> Entry:
-        return answer(action) if isinstance(action, Call) else await act(run, action)  # type: ignore[no-any-return]
-
-    agent = Agent(models.scripted([models.call("t"), "done"]), {"t": lambda: 1}, [guard])
-    with pytest.raises(TypeError, match=says):
-        await agent.run("q")
-
-
-@pytest.mark.parametrize("answer", [Result("a", "x"), "text", None])
-async def test_a_guard_that_answers_a_request_with_something_else_is_told_so(answer: Any) -> None:
-    async def guard(run: Run, action: Action, act: Any) -> Entry:
-        return answer  # type: ignore[no-any-return]
-
-    with pytest.raises(TypeError, match="guard"):
-        await Agent(models.scripted([]), [], [guard]).run("q")
-
-
+# ---- what a guard may answer (what it may not: test_contract.py) ----
 async def test_a_stop_in_a_turn_comes_after_the_results_and_only_once() -> None:
     async def stops(run: Run, action: Action, act: Any) -> Entry:
         return Stop("stuck", action.name) if isinstance(action, Call) and action.name != "c" else await act(run, action)
@@ -258,7 +228,7 @@ async def test_an_interruption_keeps_what_is_finished_and_says_what_is_unknown(w
     )
     task = asyncio.ensure_future(agent.run("q"))
     await tools.begun.wait()
-    await asyncio.sleep(0)
+    await asyncio.sleep(0.02)  # the quick one is back
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -7,7 +7,23 @@ from typing import Any
 
 import pytest
 
-from agentlab import Agent, Call, Isolate, Run, Timeout, climb, models, tool
+from agentlab import (
+    Agent,
+    Ask,
+    Call,
+    Cap,
+    Isolate,
+    Ledger,
+    Reply,
+    Result,
+    Run,
+    Timeout,
+    climb,
+    lint,
+    models,
+    perform,
+    tool,
+)  # fmt: skip
 
 
 @tool
@@ -127,3 +143,49 @@ async def test_a_sentence_does_not_end_twice() -> None:
     run = await Agent(models.scripted([models.call("fail"), "done"]), [fail], guards=[*climb("isolate"), Isolate()]).run("Go.")
     assert "What now?." not in run.messages[2]["content"]
     assert "ValueError: What now." in run.messages[2]["content"]
+
+
+@pytest.mark.parametrize("guards", [climb("isolate"), climb()], ids=["isolate", "all"])
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_tool_that_cancels_its_own_task_does_not_cancel_the_run(guards: Any, times: int) -> None:
+    """C1: it looked as if a person had stopped the run."""
+
+    @tool(repeatable=True)
+    async def cancels_itself() -> str:
+        """Cancel the task that it runs in."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+        return "never"
+
+    run = await Agent(models.scripted([models.calls(*[("cancels_itself", {})] * times), "done"]), [cancels_itself], guards).run(
+        "Go."
+    )
+    assert run.status == "answered"
+    assert ["cancelled from inside" in result.text for result in run.of(Result)] == [True] * times
+
+
+async def test_calls_that_a_guard_writes_get_ids_of_their_own_and_none_are_made_in_the_last_reply() -> None:
+    """E2, D2: what holds for the model's replies holds for those that a guard gives in its place."""
+
+    async def in_its_place(run: Run, action: Any, act: Any) -> Any:
+        twice = (Call("mine", "look", '{"place": "a"}'), Call("mine", "look", '{"place": "b"}'))
+        return Reply("I know.", twice) if isinstance(action, Ask) else await act(run, action)
+
+    run = await Agent(models.scripted([]), [look], guards=[*climb("cap", cap=Cap(1)), in_its_place]).run("Go.")
+    assert run.status == "capped"
+    assert [result.text for result in run.of(Result)] == ["nothing at a", "nothing at b"]
+    assert run.of(Reply)[-1].calls == ()
+    assert lint(run.messages) == []
+
+
+async def test_a_ledger_of_ones_own_is_used_while_it_is_empty() -> None:
+    """I3: one that can be counted is false as long as nothing stands in it."""
+
+    class Counted(Ledger):
+        def __len__(self) -> int:
+            return len(self._begun)
+
+    ledger = Counted()
+    assert perform(models.scripted([]), ledger=ledger).ledger is ledger
