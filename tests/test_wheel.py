@@ -109,9 +109,21 @@ def test_works_from_the_wheel_alone(wheel: Path, tmp_path: Path) -> None:
     assert copied == sorted(p.name for p in (ROOT / "notebooks" / "en").glob("*.ipynb"))
 
 
-def test_a_source_archive_holds_what_a_build_needs(tmp_path: Path) -> None:
-    with tarfile.open(build("build_sdist", tmp_path)) as archive:
-        held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    with tarfile.open(build("build_sdist", tmp_path_factory.mktemp("sdist"))) as archive:
+        return {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+
+
+def test_a_source_archive_holds_what_a_build_needs(archived: set[str]) -> None:
     needed = {"pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "agentlab/py.typed"}
-    assert needed | tracked("notebooks/*/*.ipynb") | tracked("agentlab/widgets/static/*") <= held
-    assert not [n for n in held if "node_modules" in n or n.startswith(".venv")]
+    assert needed | tracked("notebooks/*/*.ipynb") | tracked("agentlab/widgets/static/*") <= archived
+    assert not [n for n in archived if "node_modules" in n or n.startswith(".venv")]
+
+
+def test_a_source_archive_holds_all_that_git_tracks(archived: set[str]) -> None:
+    """So the README's pictures are seen there, and the tests run there."""
+    told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if told.returncode:
+        pytest.skip("not a git checkout: which files are tracked is not known")
+    assert {name for name in told.stdout.split("\0") if name and (ROOT / name).is_file()} - archived == set()
