@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, async_playwright
+from playwright.async_api import Page, async_playwright, expect
 
 # Chromium is the system's; without a sandbox, since in containers people are root; offline, since nothing here needs more.
 ARGS = [
@@ -22,6 +22,9 @@ ARGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 START_SECONDS = 60
+
+# What is expected is waited for, however slow the machine: Playwright's 5 seconds ran out where others used the cores.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")
