@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
+from importlib import import_module, util
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .arguments import BadArguments
@@ -35,11 +39,30 @@ def checked(args: Mapping[str, Any], tool: Tool) -> str:
     return json.dumps(fitted, ensure_ascii=False)
 
 
+@contextmanager
+def _grammars_later() -> Iterator[None]:
+    """Let `import jsonschema` not load the grammars of internationalised addresses, which stand beside every JupyterLab.
+
+    They are compiled as they are loaded, 2.5 s: the first call of a run would stand still for it. They come when one is asked for."""
+    name = "rfc3987_syntax"
+    if {"jsonschema", name} & sys.modules.keys() or util.find_spec(name) is None:
+        yield
+        return
+    later = ModuleType(name)
+    later.is_valid_syntax = lambda term, value: import_module(name).is_valid_syntax(term, value)  # type: ignore[attr-defined]
+    sys.modules[name] = later
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Any:
-    from jsonschema import FormatChecker
-    from jsonschema.validators import validator_for
-    from referencing import Registry
+    with _grammars_later():
+        from jsonschema import FormatChecker
+        from jsonschema.validators import validator_for
+        from referencing import Registry
 
     parsed = json.loads(schema)  # an empty registry: what a $ref names elsewhere is never fetched
     return validator_for(parsed)(parsed, format_checker=FormatChecker(), registry=Registry())

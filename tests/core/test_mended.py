@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -189,3 +191,25 @@ async def test_a_ledger_of_ones_own_is_used_while_it_is_empty() -> None:
 
     ledger = Counted()
     assert perform(models.scripted([]), ledger=ledger).ledger is ledger
+
+
+def test_the_first_check_loads_no_grammars_that_nobody_asked_for() -> None:
+    """They are beside every JupyterLab, take 2.5 s, and the first call stood still for them. Who asks for one gets it."""
+    code = """
+import sys
+from agentlab import tool
+from agentlab.validation import checked
+
+@tool
+def look(n: int) -> str:
+    "Look."
+    return ""
+
+assert checked({"n": "1"}, look) == '{"n": 1}'
+assert "lark" not in sys.modules
+import jsonschema
+knows = jsonschema.FormatChecker()
+assert knows.conforms("http://example.org/ü", "iri") and not knows.conforms("a b", "iri")
+assert "lark" in sys.modules
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
