@@ -43,7 +43,7 @@ def checked(args: Mapping[str, Any], tool: Tool) -> str:
 def _grammars_later() -> Iterator[None]:
     """Let `import jsonschema` not load the grammars of internationalised addresses, which stand beside every JupyterLab.
 
-    They are compiled as they are loaded, 2.5 s: the first call of a run would stand still for it. They come when one is asked for."""
+    They are compiled as they are loaded, for 2.5 s, in which the first call of a run would stand still."""
     name = "rfc3987_syntax"
     if {"jsonschema", name} & sys.modules.keys() or util.find_spec(name) is None:
         yield
