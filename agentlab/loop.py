@@ -238,7 +238,8 @@ async def by_itself(work: Coroutine[Any, Any, T]) -> T:
     try:
         await asyncio.wait([task])
     except asyncio.CancelledError:
+        too_late = task.done()
         await let_go([task])
-        if not task.done() or task.cancelled():
+        if too_late or not task.done() or task.cancelled():
             raise
-    return brought(task)  # also where it finished in spite of the cancellation: what it did is true
+    return brought(task)  # also where it swallowed the cancellation: what it came to is true

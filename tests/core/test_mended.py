@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import subprocess
 import sys
 from typing import Any
@@ -180,6 +182,35 @@ async def test_calls_that_a_guard_writes_get_ids_of_their_own_and_none_are_made_
     assert [result.text for result in run.of(Result)] == ["nothing at a", "nothing at b"]
     assert run.of(Reply)[-1].calls == ()
     assert lint(run.messages) == []
+
+
+@pytest.mark.parametrize("fails", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_cancellation_is_heard_by_who_calls_a_quick_tool_for_ever(fails: bool, is_async: bool) -> None:
+    """The tool is always just done: its result or its error must not be taken for an answer to the cancellation."""
+
+    def quick() -> str:
+        if fails:
+            raise ValueError("no")
+        return "yes"
+
+    async def quick_too() -> str:
+        return quick()
+
+    act = perform(models.scripted([]), {"quick": quick_too if is_async else quick})
+
+    async def for_ever() -> None:
+        while True:
+            with contextlib.suppress(ValueError):
+                await act(Run.start("q"), Call("1", "quick"))
+
+    lost: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: lost.append(context))
+    for _ in range(5):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(for_ever(), 0.05)
+    gc.collect()
+    assert lost == []
 
 
 async def test_a_ledger_of_ones_own_is_used_while_it_is_empty() -> None:
