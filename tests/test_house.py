@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
+import os
 import re
+import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -77,6 +82,39 @@ def test_the_map_in_the_readme_names_what_is_there() -> None:
 
 def test_the_changelog_has_this_version() -> None:
     assert f"## {agentlab.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_binder_has_a_python_of_ours_and_our_set_of_jupyter() -> None:
+    python = (ROOT / "binder" / "runtime.txt").read_text().strip()
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    assert f"Programming Language :: Python :: {python.removeprefix('python-')}" in told
+    lines = (ROOT / "binder" / "requirements.txt").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [".[lab]"]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="Binder's build needs bash")
+def test_binder_opens_a_lesson_that_is_there(tmp_path: Path) -> None:
+    """Its build step, run for real: on a checkout, with the settings going to an environment in a temporary folder."""
+    checkout, prefix, commands = tmp_path / "checkout", tmp_path / "prefix", tmp_path / "bin"
+    for folder in (checkout, commands):
+        folder.mkdir()
+    for name in ("agentlab", "pyproject.toml"):
+        (checkout / name).symlink_to(ROOT / name)
+    for name, does in (("python", f"echo '{prefix}'"), ("agentlab", f"exec '{sys.executable}' -m agentlab \"$@\"")):
+        (commands / name).write_text(f"#!/bin/sh\n{does}\n")
+        (commands / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"}
+    built = subprocess.run(
+        ["bash", str(ROOT / "binder" / "postBuild")], cwd=checkout, env=env, capture_output=True, text=True, check=False
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    settings = sorted((prefix / "etc" / "jupyter").glob("jupyter_*_config.json"))
+    assert [path.name.split("_")[1] for path in settings] == ["lab", "notebook", "server"]
+    for path in settings:
+        ((setting,),) = [app.values() for app in json.loads(path.read_text()).values()]
+        assert (checkout / setting.removeprefix("/lab/tree/")).is_file(), f"{path.name} opens {setting}"
+    quiet = json.loads((prefix / "etc" / "jupyter" / "labconfig" / "page_config.json").read_text())
+    assert quiet == json.loads((ROOT / "agentlab" / "quiet" / "labconfig" / "page_config.json").read_text())
 
 
 def test_no_file_names_this_machine_or_a_registry() -> None:
