@@ -248,17 +248,16 @@ class Timeout:
 class Approve:
     """A call of a tool marked dangerous waits until a person has ruled on exactly this call."""
 
-    # I1, I2: bound to id and argument digest; yes, no with a reason, or other arguments. No answer is not a yes.
+    # I1, I2: bound to id and argument digest; yes, no with a reason, or other arguments. No answer is not a yes. What guards
+    # above made of the call is what the person is shown; a guard that you put below it is trusted, as the tool is.
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
         if isinstance(action, Call) and action.tools is None:  # an act of somebody's own stands between: say so to `perform`
             return await act(run, replace(action, unseen=True))
         if isinstance(action, Ask) or action.tool is None or not action.tool.dangerous:
             return await act(run, action)
-        asked = run.call(action.id) or action
         ruling = run.ruling(action.id)
-        if ruling is None or ruling.digest not in ("", asked.digest):
-            why = "" if ruling is None else "the ruling was for other arguments"
-            return Held(action.id, asked.digest, why, (Note("Approve", f"{action.name} is marked dangerous"),))
+        if ruling is None or ruling.digest not in ("", action.digest):
+            return self._held(run, action, "" if ruling is None else "the ruling was for other arguments")
         if ruling.expired:
             return self._not_run(action, "nobody answered in time. That is not a refusal: ask the person whether to try again")
         if ruling.ok is not True:
@@ -272,17 +271,16 @@ class Approve:
         try:
             edited = checked(replace(action, arguments=ruling.arguments).args, action.tool)
         except BadArguments as error:
-            return Held(
-                action.id,
-                asked.digest,
-                f"the edited arguments do not fit: {error}",
-                (Note("Approve", "edited arguments do not fit"),),
-            )
+            return self._held(run, action, f"the edited arguments do not fit: {error}")
         entry = await act(run, replace(action, arguments=edited))
-        told = f"A person changed the arguments from {_short(asked.arguments, 500)} to {_short(edited, 500)}."
+        told = f"A person changed the arguments from {_short(action.arguments, 500)} to {_short(edited, 500)}."
         if not isinstance(entry, Result):
             return entry
         return replace(entry, text=f"{told} {entry.text}", notes=(*entry.notes, Note("Approve", told)))
+
+    def _held(self, run: Run, call: Call, why: str) -> Held:
+        note = Note("Approve", why.partition(":")[0] or f"{call.name} is marked dangerous")
+        return Held(call.id, call.digest, why, (note,), None if call == run.call(call.id) else replace(call, tools=None))
 
     def _not_run(self, call: Call, why: str) -> Result:
         return Result(call.id, f"{call.name} was not run: {why}.", error=True, notes=(Note("Approve", why.split(".")[0]),))

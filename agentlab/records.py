@@ -108,12 +108,14 @@ class Result:
 
 @dataclass(frozen=True)
 class Held:
-    """The call waits for a person. `why` says what is wrong where it was held before."""
+    """The call waits for a person. `why` says what is wrong where it was held before. `call` is what would run, where a guard
+    made it another than the model wrote: the person is shown that one."""
 
     call_id: str
     digest: str = ""
     why: str = ""
     notes: tuple[Note, ...] = field(default=(), compare=False)
+    call: Call | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -320,8 +320,8 @@ class Run:
 
     @property
     def held(self) -> list[Call]:
-        """The calls that wait for a person."""
-        return [call for call in self._open if self.holding(call.id)]
+        """The calls that wait for a person, as they would run."""
+        return [held.call or call for call in self._open if (held := self.holding(call.id))]
 
     @property
     def todo(self) -> list[Action]:
