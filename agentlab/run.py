@@ -242,8 +242,15 @@ class Run:
         mark = self._mark
         if mark.stop >= 0:
             return cast(Stop, self._trunk.entries[mark.stop])
+        return cast(Stop, self.log[-1]) if self._interrupted else None
+
+    @property
+    def _interrupted(self) -> bool:
+        """Whether an interruption stands last. Of a run that was over, or only waits for a person, it ended nothing."""
         last = self._trunk.entries[self._n - 1] if self._n else None
-        return last if isinstance(last, Stop) else None
+        if not isinstance(last, Stop) or last.kind != "interrupted":
+            return False
+        return bool(self.todo) or self._mark.reply <= self._mark.asked
 
     def knows(self, call_id: str) -> bool:
         """Whether a call of this id was asked for already."""
@@ -345,7 +352,7 @@ class Run:
     @property
     def status(self) -> str:
         """running, waiting, answered, capped, stuck, over_budget, failed or interrupted."""
-        if self._n and isinstance(last := self.log[-1], Stop) and last.kind == "interrupted":
+        if self._interrupted:
             return "interrupted"
         if self.todo:
             return "running"

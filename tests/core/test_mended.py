@@ -17,12 +17,15 @@ from agentlab import (
     Ask,
     Call,
     Cap,
+    Held,
     Isolate,
     Ledger,
     Reply,
     Result,
     Run,
+    Stop,
     Timeout,
+    User,
     climb,
     lint,
     models,
@@ -277,3 +280,15 @@ assert knows.conforms("http://example.org/ü", "iri") and not knows.conforms("a 
 assert "lark" in sys.modules
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr == ""
+
+
+def test_an_answer_that_came_with_the_interruption_is_not_lost() -> None:
+    """Stopped in the very moment of the last reply: the run was over, and taken up again it has nothing to do."""
+    run = Run([User("q"), Reply("42"), Stop("interrupted", "a person stopped the run")])
+    assert (run.status, run.answer, run.todo, run.stop) == ("answered", "42", [], None)
+    capped = Run([User("q"), Stop("capped", "cap"), Reply("42"), Stop("interrupted", "a person stopped the run")])
+    assert (capped.status, capped.answer) == ("capped", "42")
+    still = Run([User("q"), Stop("interrupted", "a person stopped the run")])
+    assert (still.status, still.answer, len(still.todo)) == ("interrupted", None, 1)
+    held = Run([User("q"), Reply("", (Call("1", "pay"),)), Held("1"), Stop("interrupted", "a person stopped the run")])
+    assert (held.status, held.todo, held.stop) == ("waiting", [], None)  # taken up again, it can only wait on

@@ -124,7 +124,8 @@ class Slow:
         return [Ask(list(self.placed()), turn=turn)]
 
     def status(self) -> str:
-        if self.log and isinstance(self.log[-1], Stop) and self.log[-1].kind == "interrupted":
+        goes_on = self.todo() or self.reply <= self.asked
+        if self.log and isinstance(self.log[-1], Stop) and self.log[-1].kind == "interrupted" and goes_on:
             return "interrupted"
         if self.todo():
             return "running"
