@@ -62,7 +62,7 @@ def read(file: str) -> str:
 agent = Agent(models.scripted([
     models.call("read", file="report\u202Efdp.exe"), "<script>window.hit=1</script> costs $5 now and $7 later. שלום 北京",
 ]), [read])
-stepper = lab.step(agent, "<b onmouseover='window.hit=1'>bold?</b>")
+stepper = lab.step(agent, "<b onmouseover='window.hit=1'>bold?</b>" + "A" * 200_000)
 """
 
 
@@ -110,6 +110,7 @@ async def test_a_run_is_stepped_by_mouse_and_by_keyboard(page: Page, lab: Server
     await expect(stepper.position).to_contain_text("Stop 4")
     await page.wait_for_timeout(300)
     await expect(stepper.position).to_contain_text("Stop 4")
+    await expect(stepper.said).to_be_hidden()  # the second click was none: nothing is left to say
     await expect(stepper.root.locator(".al-row .al-guard").last).to_contain_text("guard Isolate")
     await expect(stepper.root.locator(".al-row[data-error]").last).to_contain_text("error")
     await notebook.picture("guard-light-1280")
@@ -262,7 +263,13 @@ async def test_hostile_text_stays_text(page: Page, lab: Server) -> None:
     notebook, stepper = await stepping(page, lab, "hostile", HOSTILE)
     await stepper.button("Run").click()
     await expect(stepper.root.locator(".al-answer")).to_contain_text("<script>window.hit=1</script> costs $5 now and $7 later.")
-    await stepper.root.get_by_role("button", name="Show all").first.click()
+    # A line of 200,000 characters is laid out at once: with kerning it took Chromium half a minute.
+    question = stepper.rows.nth(0)
+    await question.get_by_role("button", name="Show all").click()
+    await expect(question.locator(".al-text")).to_contain_text("A" * 200_000)
+    await question.scroll_into_view_if_needed()
+    await question.get_by_role("button", name="Show less").click()
+    await stepper.root.get_by_role("button", name="Show all").nth(1).click()
     await expect(stepper.root.locator(".al-history")).to_contain_text("<style>body{display:none}</style>")
     await expect(stepper.root.locator(".al-call .al-hidden-mark").first).to_have_text("U+202E")
     assert await page.evaluate("window.hit") is None

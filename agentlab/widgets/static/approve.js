@@ -46,6 +46,10 @@ function pieces(text, prose = false) {
   if (from < text.length) out.push({ text: text.slice(from) });
   return out;
 }
+function nameOf(name) {
+  const words = pieces(name).map(({ text, mark }) => mark ? `[${text}]` : text).join("");
+  return words.length > 80 ? `${beginning(words, 79)}…` : words;
+}
 function countHidden(text) {
   return pieces(text).filter((piece) => piece.mark).length;
 }
@@ -145,7 +149,7 @@ function pairs(json) {
 function callLine(name, json, limit = 60) {
   const found = pairs(json);
   const inside = found ? found.map(([key, value]) => `${key}=${value}`).join(", ") : json;
-  return `${name}(${inside.length > limit ? beginning(inside, limit) + "…" : inside})`;
+  return `${nameOf(name)}(${inside.length > limit ? beginning(inside, limit) + "…" : inside})`;
 }
 function wrongArguments(text, schema) {
   let value;
@@ -229,11 +233,21 @@ function setText(on, text) {
 function show(node, visible) {
   if (node.hidden === visible) node.hidden = !visible;
 }
+var BOXES_AT_MOST = 1e3;
 function visibleText(text, prose = false) {
   const out = document.createDocumentFragment();
+  let boxes = 0;
+  let words = "";
   for (const piece of pieces(text, prose)) {
-    out.append(piece.mark ? element("span", { class: "al-hidden-mark", title: piece.mark }, piece.text) : piece.text);
+    if (!piece.mark || boxes >= BOXES_AT_MOST) {
+      words += piece.mark ? `[${piece.text}]` : piece.text;
+      continue;
+    }
+    boxes += 1;
+    out.append(words, element("span", { class: "al-hidden-mark", title: piece.mark }, piece.text));
+    words = "";
   }
+  if (words) out.append(words);
   return out;
 }
 function button(options, act, refused = () => {
@@ -303,6 +317,7 @@ var made = 0;
 function approvalCard(held, answer) {
   const id = `al-card-${made += 1}`;
   const line = callLine(held.name, held.arguments);
+  const name = nameOf(held.name);
   const whole = layOut(held.arguments);
   const long = whole.length > SHOWN_WHOLE;
   let opened = !long;
@@ -329,12 +344,12 @@ function approvalCard(held, answer) {
     answer({ call_id: held.call_id, digest: held.digest, ok, why, ...edited === void 0 ? {} : { arguments: edited } });
   };
   const approve = button(
-    { text: `Approve ${held.name}`, icon: icon("check"), class: "al-good", name: `Approve ${line}` },
+    { text: `Approve ${name}`, icon: icon("check"), class: "al-good", name: `Approve ${line}` },
     () => send(true, ""),
     refused
   );
   const openRefusal = button(
-    { text: `Refuse ${held.name}…`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}, with a reason` },
+    { text: `Refuse ${name}…`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}, with a reason` },
     () => toggle(refusing),
     refused
   );
@@ -360,7 +375,7 @@ function approvalCard(held, answer) {
   }
   function refusalForm() {
     const field = element("input", { type: "text", id: `${id}-why`, dir: "auto", placeholder: "for example: the order is already refunded" });
-    const go = button({ text: `Refuse ${held.name}`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}` }, () => send(false, field.value.trim()), refused);
+    const go = button({ text: `Refuse ${name}`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}` }, () => send(false, field.value.trim()), refused);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.isComposing) {
         event.preventDefault();
@@ -384,7 +399,7 @@ function approvalCard(held, answer) {
     setAttribute(field, "aria-describedby", check.id);
     const problem = () => wrongArguments(field.value, held.schema ?? void 0);
     const go = button(
-      { text: `Approve ${held.name} with these arguments`, icon: icon("check"), class: "al-good" },
+      { text: `Approve ${name} with these arguments`, icon: icon("check"), class: "al-good" },
       () => send(true, "", field.value),
       refused
     );
@@ -562,7 +577,7 @@ function render({ model, el }) {
   const draw = () => {
     window.clearTimeout(waiting);
     waiting = 0;
-    const { text, tone, settled } = standing(model.get("state"), model.get("why"), held.name);
+    const { text, tone, settled } = standing(model.get("state"), model.get("why"), nameOf(held.name));
     card.allow(true);
     card.say(text, tone, settled);
   };

@@ -46,6 +46,10 @@ function pieces(text, prose = false) {
   if (from < text.length) out.push({ text: text.slice(from) });
   return out;
 }
+function nameOf(name) {
+  const words = pieces(name).map(({ text, mark }) => mark ? `[${text}]` : text).join("");
+  return words.length > 80 ? `${beginning(words, 79)}…` : words;
+}
 function countHidden(text) {
   return pieces(text).filter((piece) => piece.mark).length;
 }
@@ -152,7 +156,7 @@ function pairs(json) {
 function callLine(name, json, limit = 60) {
   const found = pairs(json);
   const inside = found ? found.map(([key, value]) => `${key}=${value}`).join(", ") : json;
-  return `${name}(${inside.length > limit ? beginning(inside, limit) + "…" : inside})`;
+  return `${nameOf(name)}(${inside.length > limit ? beginning(inside, limit) + "…" : inside})`;
 }
 function wrongArguments(text, schema) {
   let value;
@@ -239,12 +243,36 @@ function setText(on, text) {
 function show(node, visible) {
   if (node.hidden === visible) node.hidden = !visible;
 }
+var BOXES_AT_MOST = 1e3;
+var LONG = 2e4;
 function visibleText(text, prose = false) {
   const out = document.createDocumentFragment();
+  let boxes = 0;
+  let words = "";
   for (const piece of pieces(text, prose)) {
-    out.append(piece.mark ? element("span", { class: "al-hidden-mark", title: piece.mark }, piece.text) : piece.text);
+    if (!piece.mark || boxes >= BOXES_AT_MOST) {
+      words += piece.mark ? `[${piece.text}]` : piece.text;
+      continue;
+    }
+    boxes += 1;
+    out.append(words, element("span", { class: "al-hidden-mark", title: piece.mark }, piece.text));
+    words = "";
   }
+  if (words) out.append(words);
   return out;
+}
+function fillText(box, text, prose = false, end = "") {
+  box.classList.toggle("al-long", text.length > LONG);
+  box.replaceChildren(visibleText(text, prose), end);
+}
+function fillField(field, text) {
+  if (text.length > LONG) field.dir = "ltr";
+  field.value = text;
+}
+function scrolls(box, on) {
+  box.classList.toggle("al-whole", on);
+  setAttribute(box, "tabindex", on ? 0 : void 0);
+  setAttribute(box, "data-lm-suppress-shortcuts", on ? "true" : void 0);
 }
 function button(options, act, refused = () => {
 }) {
@@ -328,6 +356,7 @@ var made = 0;
 function approvalCard(held, answer) {
   const id = `al-card-${made += 1}`;
   const line = callLine(held.name, held.arguments);
+  const name = nameOf(held.name);
   const whole = layOut(held.arguments);
   const long = whole.length > SHOWN_WHOLE;
   let opened = !long;
@@ -354,12 +383,12 @@ function approvalCard(held, answer) {
     answer({ call_id: held.call_id, digest: held.digest, ok, why, ...edited === void 0 ? {} : { arguments: edited } });
   };
   const approve = button(
-    { text: `Approve ${held.name}`, icon: icon("check"), class: "al-good", name: `Approve ${line}` },
+    { text: `Approve ${name}`, icon: icon("check"), class: "al-good", name: `Approve ${line}` },
     () => send(true, ""),
     refused
   );
   const openRefusal = button(
-    { text: `Refuse ${held.name}…`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}, with a reason` },
+    { text: `Refuse ${name}…`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}, with a reason` },
     () => toggle(refusing),
     refused
   );
@@ -385,7 +414,7 @@ function approvalCard(held, answer) {
   }
   function refusalForm() {
     const field = element("input", { type: "text", id: `${id}-why`, dir: "auto", placeholder: "for example: the order is already refunded" });
-    const go = button({ text: `Refuse ${held.name}`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}` }, () => send(false, field.value.trim()), refused);
+    const go = button({ text: `Refuse ${name}`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}` }, () => send(false, field.value.trim()), refused);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.isComposing) {
         event.preventDefault();
@@ -409,7 +438,7 @@ function approvalCard(held, answer) {
     setAttribute(field, "aria-describedby", check.id);
     const problem = () => wrongArguments(field.value, held.schema ?? void 0);
     const go = button(
-      { text: `Approve ${held.name} with these arguments`, icon: icon("check"), class: "al-good" },
+      { text: `Approve ${name} with these arguments`, icon: icon("check"), class: "al-good" },
       () => send(true, "", field.value),
       refused
     );
@@ -1057,8 +1086,7 @@ var History = class {
     const whole = row.text.length + row.more;
     const { head, folded } = row.more > 0 ? { ...fold(row.text), folded: true } : fold(row.text);
     const fill = (content, cut) => {
-      text.replaceChildren(visibleText(content, true));
-      if (cut) text.append("…");
+      fillText(text, content, true, cut ? "…" : "");
     };
     if (!row.text) {
       text.append(element("span", { class: "al-faint" }, "(empty)"));
@@ -1073,7 +1101,7 @@ var History = class {
       open = !open;
       setAttribute(more, "aria-expanded", open ? "true" : "false");
       setText(more, open ? "Show less" : words);
-      text.classList.toggle("al-whole", open);
+      scrolls(text, open);
       if (!open) return fill(head, true);
       if (row.more === 0) return fill(row.text, false);
       fill(row.text, true);
@@ -1105,7 +1133,8 @@ var History = class {
   }
   /** What the model was not sent of a result, and a way to read it: the trace keeps the whole. */
   cutNote(row, whole) {
-    const text = element("pre", { class: "al-text al-whole", hidden: true });
+    const text = element("pre", { class: "al-text", hidden: true });
+    scrolls(text, true);
     const words = "Show the whole result";
     const more = element("button", { type: "button", class: "al-link al-more", "aria-expanded": "false" }, words);
     more.addEventListener("click", () => {
@@ -1114,7 +1143,7 @@ var History = class {
       setAttribute(more, "aria-expanded", open ? "true" : "false");
       setText(more, open ? "Hide the whole result" : words);
       if (!open || text.firstChild) return;
-      void this.link.full(row).then((full) => text.replaceChildren(visibleText(full.whole ?? full.text, true)));
+      void this.link.full(row).then((full) => fillText(text, full.whole ?? full.text, true));
     });
     const sent = count(row.text.length + row.more);
     return element("div", {}, element("p", { class: "al-cut" }, `The model was sent ${sent} of ${plural(whole, "character")}. `, more), text);
@@ -1136,7 +1165,7 @@ var History = class {
     for (const call of calls) {
       const whole = (full) => full.calls?.find(({ id }) => id === call.id)?.arguments ?? call.arguments;
       box.append(
-        this.field(row, `Arguments of ${call.name}`, call.arguments, call.more ? whole : void 0, wrongArguments, (text) => ({ what: "arguments", call_id: call.id, text }))
+        this.field(row, `Arguments of ${nameOf(call.name)}`, call.arguments, call.more ? whole : void 0, wrongArguments, (text) => ({ what: "arguments", call_id: call.id, text }))
       );
     }
     const cancel = button({ text: "Cancel" }, close);
@@ -1146,7 +1175,7 @@ var History = class {
   }
   field(row, label, text, found, wrong, fork) {
     const area = element("textarea", { dir: "auto", spellcheck: "false", rows: Math.min(10, text.split("\n").length + 2), "aria-label": label });
-    area.value = text;
+    fillField(area, text);
     const check = element("p", { class: "al-check", role: "status" });
     const send = button(
       { text: "Fork here", icon: icon("branch"), class: "al-primary" },
@@ -1162,7 +1191,7 @@ var History = class {
       show(check, problem !== "");
       send.allow(problem || (area.value === start ? "Change something first: an equal branch would teach nothing." : true));
     };
-    let start = text;
+    let start = area.value;
     area.addEventListener("input", look);
     area.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send.node.click();
@@ -1173,7 +1202,8 @@ var History = class {
       send.allow("The whole text is on its way.");
       void this.link.full(row).then((full) => {
         area.readOnly = false;
-        area.value = start = found(full);
+        fillField(area, found(full));
+        start = area.value;
         look();
       });
     }
@@ -1206,6 +1236,7 @@ function callBox(call, all = false) {
   } else {
     line.append(" ", visibleText(more || all ? whole : beginning(whole, 600)), more ? `… (${plural(more, "character")} more)` : "");
   }
+  scrolls(line, all);
   box.append(line);
   if (!more && !isJson(whole)) box.append(badge("bad", icon("warn"), "arguments are not valid JSON"));
   return box;
@@ -1421,6 +1452,7 @@ var Stepper = class {
   drawnBranches = "";
   drawnNotes = "";
   refusedText = "";
+  refusedAt = { state: void 0, said: void 0 };
   told;
   frame = 0;
   drawnAt = 0;
@@ -1504,8 +1536,17 @@ var Stepper = class {
     this.link.command(op);
   }
   refuse(why) {
+    if (this.link.pending) return;
     this.refusedText = why;
+    this.refusedAt = { state: this.link.state, said: this.link.said };
     this.ask();
+  }
+  /** What was refused at another stop, or before the kernel had something to say, is no news any more. */
+  forgetRefusal() {
+    const { state, said } = this.link;
+    const before = this.refusedAt;
+    const moved = state?.running && before.state?.running ? false : state !== before.state;
+    if (moved || said !== before.said) this.refusedText = "";
   }
   key(event) {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
@@ -1586,12 +1627,13 @@ var Stepper = class {
   }
   drawSaid() {
     const { health, said } = this.link;
+    this.forgetRefusal();
     const text = health === "silent" ? SILENT : this.refusedText || said?.text || "";
     const tone = health === "silent" ? "warn" : this.refusedText ? "info" : said?.tone ?? "info";
     if (this.said.dataset["text"] === text + tone) return;
     this.said.dataset["text"] = text + tone;
     setAttribute(this.said, "data-tone", tone);
-    this.said.replaceChildren(icon(health === "silent" ? "plug" : tone === "error" ? "warn" : "info"), element("span", {}, text));
+    this.said.replaceChildren(icon(health === "silent" ? "plug" : tone === "error" ? "warn" : "info"), element("span", {}, visibleText(text, true)));
     show(this.said, text !== "");
   }
   drawPill(state) {

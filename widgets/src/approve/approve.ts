@@ -5,6 +5,7 @@
 import { approvalCard, type Answer, type Held, type Tone } from "../shared/card.ts";
 import { element } from "../shared/dom.ts";
 import type { Model, RenderProps } from "../shared/host.ts";
+import { nameOf } from "../shared/text.ts";
 import { followTheme } from "../shared/theme.ts";
 
 const READY_EVERY = 300;
@@ -68,7 +69,7 @@ function render({ model, el }: RenderProps): () => void {
   const draw = (): void => {
     window.clearTimeout(waiting);
     waiting = 0;
-    const { text, tone, settled } = standing(model.get("state"), model.get("why"), held.name);
+    const { text, tone, settled } = standing(model.get("state"), model.get("why"), nameOf(held.name));
     card.allow(true);
     card.say(text, tone, settled);
   };

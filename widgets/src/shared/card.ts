@@ -1,7 +1,7 @@
 // The approval card: the tool, the whole arguments, what will happen, and a person's answer. No answer means no.
 import { button, element, setAttribute, setText, show, visibleText, type Button } from "./dom.ts";
 import { icon, type IconName } from "./icons.ts";
-import { beginning, callLine, count, countHidden, isJson, layOut, plural, wrongArguments, type Schema } from "./text.ts";
+import { beginning, callLine, count, countHidden, isJson, layOut, nameOf, plural, wrongArguments, type Schema } from "./text.ts";
 
 export interface Held {
   call_id: string;
@@ -41,6 +41,7 @@ let made = 0;
 export function approvalCard(held: Held, answer: (answer: Answer) => void): Card {
   const id = `al-card-${(made += 1)}`;
   const line = callLine(held.name, held.arguments);
+  const name = nameOf(held.name);
   const whole = layOut(held.arguments);
   const long = whole.length > SHOWN_WHOLE;
   let opened = !long;
@@ -72,12 +73,12 @@ export function approvalCard(held: Held, answer: (answer: Answer) => void): Card
   };
 
   const approve = button(
-    { text: `Approve ${held.name}`, icon: icon("check"), class: "al-good", name: `Approve ${line}` },
+    { text: `Approve ${name}`, icon: icon("check"), class: "al-good", name: `Approve ${line}` },
     () => send(true, ""),
     refused,
   );
   const openRefusal = button(
-    { text: `Refuse ${held.name}…`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}, with a reason` },
+    { text: `Refuse ${name}…`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}, with a reason` },
     () => toggle(refusing),
     refused,
   );
@@ -114,7 +115,7 @@ export function approvalCard(held: Held, answer: (answer: Answer) => void): Card
 
   function refusalForm(): Form {
     const field = element("input", { type: "text", id: `${id}-why`, dir: "auto", placeholder: "for example: the order is already refunded" });
-    const go = button({ text: `Refuse ${held.name}`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}` }, () => send(false, field.value.trim()), refused);
+    const go = button({ text: `Refuse ${name}`, icon: icon("cross"), class: "al-bad", name: `Refuse ${line}` }, () => send(false, field.value.trim()), refused);
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.isComposing) {
         event.preventDefault();
@@ -139,7 +140,7 @@ export function approvalCard(held: Held, answer: (answer: Answer) => void): Card
     setAttribute(field, "aria-describedby", check.id);
     const problem = (): string => wrongArguments(field.value, held.schema ?? undefined);
     const go = button(
-      { text: `Approve ${held.name} with these arguments`, icon: icon("check"), class: "al-good" },
+      { text: `Approve ${name} with these arguments`, icon: icon("check"), class: "al-good" },
       () => send(true, "", field.value),
       refused,
     );

@@ -52,13 +52,46 @@ export function show(node: HTMLElement, visible: boolean): void {
   if (node.hidden === visible) node.hidden = !visible;
 }
 
+/** Boxes for hidden characters, in one text: a million of them would hold the page for minutes. The rest are words. */
+const BOXES_AT_MOST = 1000;
+/** A longer text has one direction, that of its beginning: looking at each line took seconds for a million characters. */
+const LONG = 20_000;
+
 /** Text with each hidden character drawn as a boxed mark; in prose only those that could mislead. */
 export function visibleText(text: string, prose = false): DocumentFragment {
   const out = document.createDocumentFragment();
+  let boxes = 0;
+  let words = "";
   for (const piece of pieces(text, prose)) {
-    out.append(piece.mark ? element("span", { class: "al-hidden-mark", title: piece.mark }, piece.text) : piece.text);
+    if (!piece.mark || boxes >= BOXES_AT_MOST) {
+      words += piece.mark ? `[${piece.text}]` : piece.text;
+      continue;
+    }
+    boxes += 1;
+    out.append(words, element("span", { class: "al-hidden-mark", title: piece.mark }, piece.text));
+    words = "";
   }
+  if (words) out.append(words);
   return out;
+}
+
+/** Put a text of any length into its box. */
+export function fillText(box: HTMLElement, text: string, prose = false, end = ""): void {
+  box.classList.toggle("al-long", text.length > LONG);
+  box.replaceChildren(visibleText(text, prose), end);
+}
+
+/** Put a text of any length into a field. */
+export function fillField(field: HTMLTextAreaElement, text: string): void {
+  if (text.length > LONG) field.dir = "ltr";
+  field.value = text;
+}
+
+/** A box with a whole text in it: it scrolls by itself, so it can be reached by the keyboard. */
+export function scrolls(box: HTMLElement, on: boolean): void {
+  box.classList.toggle("al-whole", on);
+  setAttribute(box, "tabindex", on ? 0 : undefined);
+  setAttribute(box, "data-lm-suppress-shortcuts", on ? "true" : undefined);
 }
 
 export interface Button {

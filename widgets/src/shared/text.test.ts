@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { beginning, callLine, countHidden, fold, layOut, pairs, pieces, tokenCount, wrongArguments } from "./text.ts";
+import { beginning, callLine, countHidden, fold, layOut, nameOf, pairs, pieces, tokenCount, wrongArguments } from "./text.ts";
 
 test("hidden characters become visible marks, the rest stays as it is", () => {
   assert.deepEqual(pieces("report\u202Efdp.exe"), [{ text: "report" }, { text: "U+202E", mark: "U+202E: direction character" }, { text: "fdp.exe" }]);
@@ -8,6 +8,13 @@ test("hidden characters become visible marks, the rest stays as it is", () => {
   assert.equal(countHidden("plain, 北京, שלום, é, 👍\n\ttab"), 0);
   assert.equal(pieces("broken \uD800 half").filter((piece) => piece.mark).length, 1);
   assert.deepEqual(pieces(""), []);
+});
+
+test("a name on a button can hide nothing", () => {
+  assert.equal(nameOf("refund"), "refund");
+  assert.equal(nameOf("read\u202Egnp.exe"), "read[U+202E]gnp.exe");
+  assert.equal(nameOf("n".repeat(5000)), "n".repeat(79) + "…");
+  assert.equal(callLine("a\u200Bb", "{}"), "a[U+200B]b()");
 });
 
 test("prose keeps its joiners and only shows what could mislead", () => {

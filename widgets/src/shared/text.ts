@@ -62,6 +62,14 @@ export function pieces(text: string, prose = false): Piece[] {
   return out;
 }
 
+/** A name where no box can be drawn: hidden characters as words, and not too long. */
+export function nameOf(name: string): string {
+  const words = pieces(name)
+    .map(({ text, mark }) => (mark ? `[${text}]` : text))
+    .join("");
+  return words.length > 80 ? `${beginning(words, 79)}…` : words;
+}
+
 /** How many hidden characters a text has. */
 export function countHidden(text: string): number {
   return pieces(text).filter((piece) => piece.mark).length;
@@ -197,7 +205,7 @@ export function pairs(json: string): [string, string][] | undefined {
 export function callLine(name: string, json: string, limit = 60): string {
   const found = pairs(json);
   const inside = found ? found.map(([key, value]) => `${key}=${value}`).join(", ") : json;
-  return `${name}(${inside.length > limit ? beginning(inside, limit) + "…" : inside})`;
+  return `${nameOf(name)}(${inside.length > limit ? beginning(inside, limit) + "…" : inside})`;
 }
 
 /** What is wrong with arguments that a person typed: a sentence, or "" when they can be sent. */

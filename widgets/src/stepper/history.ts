@@ -1,7 +1,7 @@
 // The message history: one row for each message, drawn once and then left alone.
-import { button, element, setAttribute, setText, show, visibleText, type Button } from "../shared/dom.ts";
+import { button, element, fillField, fillText, scrolls, setAttribute, setText, show, visibleText, type Button } from "../shared/dom.ts";
 import { icon, roleShape } from "../shared/icons.ts";
-import { beginning, count, fold, isJson, pairs, plural, tokenCount, wrongArguments } from "../shared/text.ts";
+import { beginning, count, fold, isJson, nameOf, pairs, plural, tokenCount, wrongArguments } from "../shared/text.ts";
 import type { Link } from "./link.ts";
 import type { Can, Full, Note, Row, State, WireCall } from "./protocol.ts";
 import { can, partings, sameUpTo, type Parting } from "./view.ts";
@@ -214,8 +214,7 @@ export class History {
     const whole = row.text.length + row.more;
     const { head, folded } = row.more > 0 ? { ...fold(row.text), folded: true } : fold(row.text);
     const fill = (content: string, cut: boolean): void => {
-      text.replaceChildren(visibleText(content, true));
-      if (cut) text.append("…");
+      fillText(text, content, true, cut ? "…" : "");
     };
     if (!row.text) {
       text.append(element("span", { class: "al-faint" }, "(empty)"));
@@ -230,7 +229,7 @@ export class History {
       open = !open;
       setAttribute(more, "aria-expanded", open ? "true" : "false");
       setText(more, open ? "Show less" : words);
-      text.classList.toggle("al-whole", open);
+      scrolls(text, open);
       if (!open) return fill(head, true);
       if (row.more === 0) return fill(row.text, false);
       fill(row.text, true);
@@ -264,7 +263,8 @@ export class History {
 
   /** What the model was not sent of a result, and a way to read it: the trace keeps the whole. */
   private cutNote(row: Row, whole: number): HTMLElement {
-    const text = element("pre", { class: "al-text al-whole", hidden: true });
+    const text = element("pre", { class: "al-text", hidden: true });
+    scrolls(text, true);
     const words = "Show the whole result";
     const more = element("button", { type: "button", class: "al-link al-more", "aria-expanded": "false" }, words);
     more.addEventListener("click", () => {
@@ -273,7 +273,7 @@ export class History {
       setAttribute(more, "aria-expanded", open ? "true" : "false");
       setText(more, open ? "Hide the whole result" : words);
       if (!open || text.firstChild) return;
-      void this.link.full(row).then((full) => text.replaceChildren(visibleText(full.whole ?? full.text, true)));
+      void this.link.full(row).then((full) => fillText(text, full.whole ?? full.text, true));
     });
     const sent = count(row.text.length + row.more);
     return element("div", {}, element("p", { class: "al-cut" }, `The model was sent ${sent} of ${plural(whole, "character")}. `, more), text);
@@ -296,7 +296,7 @@ export class History {
     for (const call of calls) {
       const whole = (full: Full): string => full.calls?.find(({ id }) => id === call.id)?.arguments ?? call.arguments;
       box.append(
-        this.field(row, `Arguments of ${call.name}`, call.arguments, call.more ? whole : undefined, wrongArguments, (text) => ({ what: "arguments", call_id: call.id, text })),
+        this.field(row, `Arguments of ${nameOf(call.name)}`, call.arguments, call.more ? whole : undefined, wrongArguments, (text) => ({ what: "arguments", call_id: call.id, text })),
       );
     }
     const cancel = button({ text: "Cancel" }, close);
@@ -315,7 +315,7 @@ export class History {
     fork: (text: string) => Record<string, unknown>,
   ): HTMLElement {
     const area = element("textarea", { dir: "auto", spellcheck: "false", rows: Math.min(10, text.split("\n").length + 2), "aria-label": label });
-    area.value = text;
+    fillField(area, text);
     const check = element("p", { class: "al-check", role: "status" });
     const send = button(
       { text: "Fork here", icon: icon("branch"), class: "al-primary" },
@@ -331,7 +331,7 @@ export class History {
       show(check, problem !== "");
       send.allow(problem || (area.value === start ? "Change something first: an equal branch would teach nothing." : true));
     };
-    let start = text;
+    let start = area.value;  // as the field keeps it: it knows no \r
     area.addEventListener("input", look);
     area.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send.node.click();
@@ -342,7 +342,8 @@ export class History {
       send.allow("The whole text is on its way.");
       void this.link.full(row).then((full) => {
         area.readOnly = false;
-        area.value = start = found(full);
+        fillField(area, found(full));
+        start = area.value;
         look();
       });
     }
@@ -378,6 +379,7 @@ function callBox(call: WireCall, all = false): HTMLElement {
   } else {
     line.append(" ", visibleText(more || all ? whole : beginning(whole, 600)), more ? `… (${plural(more, "character")} more)` : "");
   }
+  scrolls(line, all);
   box.append(line);
   if (!more && !isJson(whole)) box.append(badge("bad", icon("warn"), "arguments are not valid JSON"));
   return box;

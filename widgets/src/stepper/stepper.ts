@@ -40,6 +40,7 @@ class Stepper {
   private drawnBranches = "";
   private drawnNotes = "";
   private refusedText = "";
+  private refusedAt: { state: State | undefined; said: unknown } = { state: undefined, said: undefined };
   private told: State | undefined;
   private frame = 0;
   private drawnAt = 0;
@@ -132,8 +133,18 @@ class Stepper {
   }
 
   private refuse(why: string): void {
+    if (this.link.pending) return;  // the second half of a double click: it does nothing, and there is nothing to say
     this.refusedText = why;
+    this.refusedAt = { state: this.link.state, said: this.link.said };
     this.ask();
+  }
+
+  /** What was refused at another stop, or before the kernel had something to say, is no news any more. */
+  private forgetRefusal(): void {
+    const { state, said } = this.link;
+    const before = this.refusedAt;
+    const moved = state?.running && before.state?.running ? false : state !== before.state;
+    if (moved || said !== before.said) this.refusedText = "";
   }
 
   private key(event: KeyboardEvent): void {
@@ -220,12 +231,13 @@ class Stepper {
 
   private drawSaid(): void {
     const { health, said } = this.link;
+    this.forgetRefusal();
     const text = health === "silent" ? SILENT : this.refusedText || said?.text || "";
     const tone = health === "silent" ? "warn" : this.refusedText ? "info" : (said?.tone ?? "info");
     if (this.said.dataset["text"] === text + tone) return;
     this.said.dataset["text"] = text + tone;
     setAttribute(this.said, "data-tone", tone);
-    this.said.replaceChildren(icon(health === "silent" ? "plug" : tone === "error" ? "warn" : "info"), element("span", {}, text));
+    this.said.replaceChildren(icon(health === "silent" ? "plug" : tone === "error" ? "warn" : "info"), element("span", {}, visibleText(text, true)));
     show(this.said, text !== "");
   }
 
