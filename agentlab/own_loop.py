@@ -16,6 +16,7 @@ from .agent import Agent
 from .arguments import BadArguments, parse
 from .branches import LAMPS, Branch, Moment, NotPossible, Place, Snapshot, Worlds
 from .door import crashed_line
+from .loop import _interrupted
 from .records import Ask, Call, Entry, Note, Reply, Result, Stop, System, User
 from .rows import weigh
 from .run import Messages, Run
@@ -68,7 +69,7 @@ class OwnLoop:
             except asyncio.CancelledError:
                 raise
             except KeyboardInterrupt:  # the kernel's Stop, met in this task: let out of it, it would end the kernel's loop
-                self.stopped(branch)
+                self.stopped(branch, begun=True)
                 return
             except (Exception, SystemExit) as error:
                 self._crashed(branch, moment, error)
@@ -84,12 +85,14 @@ class OwnLoop:
         finally:
             await steps.aclose()  # type: ignore[attr-defined]  # it is an async generator
 
-    def stopped(self, branch: Branch) -> None:
+    def stopped(self, branch: Branch, begun: bool) -> None:
         """The person stopped it: what is left is the run that the agent stands at, or this one with a stop."""
         moment = branch.moments[-1]
         run = self.agent.last
         if run is None or len(run) <= len(moment.run) or run.upto(len(moment.run)) != moment.run or run.status != "interrupted":
-            run = moment.run.plus(Stop("interrupted", "a person stopped the run"))
+            # What has begun and will not end must not run once more when the run is taken up.
+            lost = list(moment.run.todo) if begun else []
+            run = moment.run.plus(*_interrupted(lost, {}))
         self._grown(branch, moment, run)
 
     def _grown(self, branch: Branch, before: Moment, run: Run) -> None:
@@ -128,7 +131,7 @@ class OwnLoop:
         branch.reach(
             Moment(
                 place, max(turn, 1), len(branch.rows), len(branch.bars), run,
-                status=run.status,
+                status="running" if place != "end" and run.status == "interrupted" else run.status,  # taken up again
                 answer=(run.answer or "") if place == "end" else "",
                 says=self._says(branch, run, place) if ask is None else self._request_says(branch, ask),
                 notes=tuple(note for entry in new for note in _notes(entry)),

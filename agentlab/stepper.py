@@ -48,7 +48,7 @@ class Loop(Protocol):
     def open(self, branch: Branch) -> None: ...  # the first moment, where that needs no waiting
     async def begin(self, branch: Branch) -> None: ...  # the first moment, where it does
     async def advance(self, branch: Branch) -> None: ...
-    def stopped(self, branch: Branch) -> None: ...
+    def stopped(self, branch: Branch, begun: bool) -> None: ...  # begun: the next step was being taken
     async def fork(self, branch: Branch, parent: Branch, row: int, what: str, text: str, call_id: str | None) -> str: ...
     def rule(self, branch: Branch, call_id: str, digest: str, ok: bool, why: str, arguments: str | None) -> None: ...
     def refuse_all(self, branch: Branch, why: str) -> None: ...
@@ -212,14 +212,15 @@ class Stepper:
         self._flight = flight = asyncio.create_task(work)
         try:
             while not flight.done():
-                await asyncio.wait({flight}, timeout=STOP_WITHIN if self._stopping else HEARTBEAT)
-                if self._stopping and not flight.done():
+                stopping = self._stopping  # a heartbeat that ends just after Stop leaves what runs no time to end
+                await asyncio.wait({flight}, timeout=STOP_WITHIN if stopping else HEARTBEAT)
+                if stopping and not flight.done():
                     break  # it will not be cancelled: do not let it hold the person
         except asyncio.CancelledError:  # the cell that waits here was interrupted
             flight.cancel()
             await asyncio.wait({flight}, timeout=STOP_WITHIN)
             if self.branch.moments:
-                self._loop.stopped(self.branch)
+                self._loop.stopped(self.branch, begun=True)
             raise
         finally:
             self._flight = None
@@ -227,7 +228,7 @@ class Stepper:
         if self._stopping:
             if flight.done() and not flight.cancelled() and flight.exception() is None:
                 return  # it was finished before it could be stopped
-            self._loop.stopped(self.branch)
+            self._loop.stopped(self.branch, begun=True)
         else:
             flight.result()
 
@@ -247,7 +248,7 @@ class Stepper:
             self._stop_asked = True
         elif self.branch.moments and not self.is_over:
             self.branch.at = self.branch.last
-            self._loop.stopped(self.branch)
+            self._loop.stopped(self.branch, begun=False)
             self._rest()
         self._changed()
 

@@ -213,7 +213,7 @@ class TheirLoop:
             says = f"The run is over: {self.name} returned its answer."
         return self._stand(branch, walk, "end", -1, run, status="answered", answer=answer, says=says, lamps=lamps)
 
-    def stopped(self, branch: Branch) -> None:
+    def stopped(self, branch: Branch, begun: bool) -> None:
         """The person stopped it. The function is cancelled; it cannot be taken up again."""
         walk = self.walks.get(branch)
         if walk is not None and not (branch.moments and branch.moments[-1].place == "end"):

@@ -458,8 +458,37 @@ async def test_stop_of_what_will_not_be_cancelled() -> None:
     assert time.monotonic() - began < 1
     assert stepper.status == "interrupted"
     assert stepper.run.log[-1] == Stop("interrupted", "a person stopped the run")
+    await stepper.step()
+    assert stepper.state()["phase"] == "request"  # taken up, it does not run the call a second time
+    assert [result.error for result in stepper.run.of(Result)] == [True]
     release.set()
     await asyncio.sleep(0.01)
+
+
+async def test_a_tool_that_tidies_up_has_its_time_when_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where a heartbeat ends just after Stop: it took the time away, and the call ran again when the run was taken up."""
+    monkeypatch.setattr("agentlab.stepper.HEARTBEAT", 0)
+    said: list[str] = []
+
+    @tool
+    async def tidy() -> str:
+        """Put things back when cancelled."""
+        said.append("began")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            said.append("tidied up")
+        return "never"
+
+    stepper = stepper_of(Agent(models.scripted([models.call("tidy")]), [tidy], guards=[]))
+    stepping = asyncio.create_task(stepper.go())
+    await until(lambda: said)
+    stepper.stop()
+    await stepping
+    assert said == ["began", "tidied up"]
+    assert "Outcome unknown" in stepper.run.of(Result)[0].text
 
 
 async def test_stop_while_nothing_runs_ends_the_run_and_step_takes_it_up(tools: list[Tool]) -> None:
@@ -469,6 +498,7 @@ async def test_stop_while_nothing_runs_ends_the_run_and_step_takes_it_up(tools: 
     assert (stepper.status, stepper.left) == ("interrupted", True)
     await stepper.step()
     assert stepper.state()["phase"] == "call"
+    assert stepper.status == "running"  # it was interrupted, and it is no more
     await stepper.go()
     assert stepper.answer == "There are 100 cents."
 
