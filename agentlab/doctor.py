@@ -22,6 +22,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 OURS = "jupyter-agentlab"
+STATIC = Path(__file__).resolve().parent / "widgets" / "static"
+FRONT_ENDS = ("approve.css", "approve.js", "stepper.css", "stepper.js")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -54,6 +56,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> list[Finding]:
         python(),
         foreign(),
         *packages(),
+        widgets(),
         hidden(Path.cwd()),
         *kernels(),
         front_end(environ),
@@ -171,6 +174,20 @@ def unimportable(distribution: str) -> str:
     return ""
 
 
+def widgets(folder: Path = STATIC) -> Finding:
+    """The built front ends of our widgets: without them every stepper and card stays blank, and nothing else says why."""
+    absent = [name for name in FRONT_ENDS if not (folder / name).is_file() or not (folder / name).stat().st_size]
+    if not absent:
+        return Finding("widgets", "ok", "their built front ends are in the package")
+    says = f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} missing or empty in {folder}: widgets stay blank."
+    root = folder.parents[2]
+    if (root / ".git").exists():  # a checkout: installing it again would bring nothing back
+        mend = f"git -C {shlex.quote(str(root))} checkout -- agentlab/widgets/static"
+    else:
+        mend = install([origin()], "--force-reinstall", "--no-deps")
+    return Finding("widgets", "broken", says, mend)
+
+
 def hidden(folder: Path) -> Finding:
     """A kernel puts its notebook's folder first: a file `openai.py` there hides the package for every lesson."""
     names = {"openai", "httpx2", "pydantic", "jsonschema", "regex", "anywidget", "ipywidgets", "plotly"}
@@ -262,6 +279,8 @@ def kernel(name: str, found: Mapping[str, Any]) -> Finding | None:
 
 def front_end(environ: Mapping[str, str]) -> Finding:
     """`jupyter lab` typed by hand may be another environment's: its pages then lack what our widgets need."""
+    if util.find_spec("jupyterlab") is None:
+        return Finding("front end", "note", "JupyterLab is not beside this Python; Agent and scripts work without it.")
     script = shutil.which("jupyter-lab", path=environ.get("PATH", ""))
     mine = "agentlab lab starts the JupyterLab of this Python"
     if script is None or Path(script).resolve().parent == Path(sys.executable).parent.resolve():

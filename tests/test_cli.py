@@ -305,6 +305,36 @@ def test_doctor_notices_a_jupyter_of_another_environment(tmp_path: Path) -> None
     assert finding.mend.endswith("-m agentlab lab")
 
 
+def test_doctor_does_not_praise_a_jupyterlab_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.util, "find_spec", lambda name: None)
+    finding = doctor.front_end({"PATH": ""})
+    assert finding.state == "note"
+    assert "JupyterLab is not beside this Python" in finding.says
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+def test_doctor_notices_that_a_built_front_end_is_missing(tmp_path: Path, checkout: bool) -> None:
+    """As when a build was cleaned away: every widget stays blank, and the browser says nothing."""
+    static = tmp_path / "agentlab" / "widgets" / "static"
+    static.mkdir(parents=True)
+    if checkout:
+        (tmp_path / ".git").mkdir()
+    for name in doctor.FRONT_ENDS:
+        (static / name).write_text("x")
+    assert doctor.widgets(static).state == "ok"
+    (static / "stepper.js").write_text("")
+    finding = doctor.widgets(static)
+    assert finding.state == "broken"
+    assert "stepper.js is missing or empty" in finding.says
+    assert ("git -C" in finding.mend) == checkout
+    assert ("--force-reinstall" in finding.mend) != checkout
+
+
+def test_doctor_knows_all_front_ends() -> None:
+    assert set(doctor.FRONT_ENDS) == {p.name for p in doctor.STATIC.iterdir() if p.suffix in (".js", ".css")}
+    assert doctor.widgets() in doctor.examine({})
+
+
 def test_doctor_notices_a_file_that_hides_a_package(tmp_path: Path) -> None:
     assert doctor.hidden(tmp_path).state == "ok"
     (tmp_path / "openai.py").touch()
