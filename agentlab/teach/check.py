@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 from agentlab.teach.progress import Text, book
@@ -104,11 +105,13 @@ def judge(task: Task, function: Callable[..., Any] | None, seconds: float | None
         return Verdict(task.id, "not attempted", f"There is no {task.name} yet. Run the cell that defines it.")
     if not callable(function):
         return Verdict(task.id, "incorrect", f"Give the function itself: lab.check({task.id!r}, {task.name}).")
+    for module in task.loads:
+        import_module(module)
     watched = Watched(function)
     said = Said()
     with contextlib.redirect_stdout(said):
         outcome = within(seconds, lambda: task.judge(watched))
-    printed = f" It printed: {shown(''.join(said.kept))}" if said.kept else ""
+    printed = f" It printed: {shown(''.join(said.kept))!r}." if said.kept else ""
     if watched.blank:
         sentence = f"Replace the line `raise NotImplementedError` in {task.name}, run that cell, then check again."
         return Verdict(task.id, "not attempted", sentence)
@@ -130,6 +133,8 @@ def crash_line(error: BaseException, function: Callable[..., Any]) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if code is not None and (f.filename, f.name) == (code.co_filename, code.co_name)]
     where = f" at line {(own[-1].lineno or 0) - code.co_firstlineno + 1}, `{own[-1].line}`" if own and code else ""
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+        where += ". If a cell above sets that name, run that cell first, then check again"
     return f"{getattr(function, '__name__', 'Your function')} raised {type(error).__name__}: {str(error)[:200]}{where}."
 
 

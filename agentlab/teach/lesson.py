@@ -26,7 +26,7 @@ def crashes(*expected: type[BaseException]) -> Iterator[None]:
     A headless run stops at any error that a cell lets out, however intended; so a crash that is part of the lesson is
     caught here. An interrupt is not: Stop must stop.
     """
-    names = " or ".join(kind.__name__ for kind in expected) or "an exception"
+    names = " or ".join(kind.__name__ for kind in expected)
     try:
         yield
     except (Exception, SystemExit) as error:
@@ -37,7 +37,7 @@ def crashes(*expected: type[BaseException]) -> Iterator[None]:
         if expected and not isinstance(error, expected):
             tell(f"This cell expected {names}. If you skipped cells, run the ones above first.")
     else:
-        tell(f"Nothing crashed (this cell expected {names}).")
+        tell(f"Nothing crashed: no {names} came out of this cell." if expected else "Nothing crashed.")
 
 
 def tell(text: str) -> None:
@@ -89,23 +89,26 @@ class Beside:
 
     yours: str
     ours: str
+    title: str = "yours"
 
     def __repr__(self) -> str:
-        return f"# ---- yours ----\n{self.yours}\n\n# ---- the package's ----\n{self.ours}"
+        return f"# ---- {self.title} ----\n{self.yours}\n\n# ---- the package's ----\n{self.ours}"
 
     def _repr_html_(self) -> str:
         cell = "flex:1 1 22em;min-width:0;border-left:4px solid var(--jp-border-color1,#8a8a8a);padding:.2em .8em"
         code = "font-size:.85em;white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0;background:transparent;color:inherit"
         parts = "".join(
             f'<div style="{cell}"><b>{title}</b><pre style="{code}">{escape(text)}</pre></div>'
-            for title, text in (("yours", self.yours), ("the package's", self.ours))
+            for title, text in ((self.title, self.yours), ("the package's", self.ours))
         )
         return f'<div style="display:flex;flex-wrap:wrap;gap:1em">{parts}</div>'
 
 
 def beside(yours: Callable[..., Any], ours: Any) -> Beside:
     """The source of a learner's function beside the package's own, read from where they stand: never a copy."""
-    return Beside(code_of(yours), code_of(ours))
+    file = getattr(getattr(inspect.unwrap(yours), "__code__", None), "co_filename", "")
+    lent = file.startswith("<solution of ") or f"{os.sep}teach{os.sep}solutions{os.sep}" in file  # by `use`, for want of theirs
+    return Beside(code_of(yours), code_of(ours), "the solution, until yours passes" if lent else "yours")
 
 
 def code_of(thing: Any) -> str:

@@ -57,7 +57,6 @@ def reveal(id: str, fact: object, why: str = "") -> Text:
     known = asked.get(id, Question(id, ""))
     letter = known.letter(fact)
     came = known.named(letter) if letter else str(fact)
-    guess = book.guesses.get(id)
     book.load()
     guess = book.guesses.get(id)
     book.revealed(id, letter or str(fact))

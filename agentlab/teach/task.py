@@ -17,12 +17,14 @@ class Task:
     aim: str
     hints: tuple[str, str, str]
     judge: Callable[[Callable[..., Any]], Awaitable[str]]
+    loads: tuple[str, ...] = ()  # modules that are slow to import: loaded before the clock of a check starts
 
 
 class Wrong(Exception):
     """The check's own finding: what was tried, what came, what was expected."""
 
     def __init__(self, tried: str, came: str, expected: str) -> None:
+        came, expected = came.removesuffix("."), expected.removesuffix(".")  # a quoted sentence brings its own
         super().__init__(f"Tried: {tried}. Came: {came}. Expected: {expected}.")
 
 

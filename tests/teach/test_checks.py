@@ -15,7 +15,7 @@ import pytest
 
 from agentlab import Ask, Cap, Isolate, Reply, Result, Stop, models
 from agentlab.teach import check
-from agentlab.teach.check import TASKS, Verdict
+from agentlab.teach.check import TASKS, Verdict, judge
 from agentlab.teach.solutions import function_for, source
 
 # ---- blank stubs, as they are published ----
@@ -494,7 +494,7 @@ def test_a_flood_of_prints_is_kept_out_of_the_notebook(capsys: pytest.CaptureFix
         return "neither"
 
     verdict = judged("00-move", loud)
-    assert "It printed: spam 0" in verdict.sentence
+    assert "It printed: 'spam 0" in verdict.sentence
     assert len(verdict.text) < 500
     assert capsys.readouterr().out == ""
 
@@ -538,3 +538,47 @@ def test_a_solution_is_short_and_is_the_source_of_one_function(task: str) -> Non
     exec(text, names)
     assert TASKS[task].name in names
     assert TASKS[task].name.isidentifier()
+
+
+def test_a_name_that_a_cell_above_sets_is_said_to_be_missing() -> None:
+    """Somebody who skipped the parameters was told to take a hint, and none of the hints speaks of that."""
+    names: dict[str, Any] = {}
+    exec("def next_move(message):\n    return MODEL", names)
+    verdict = check("00-move", names["next_move"])
+    assert isinstance(verdict, Verdict)
+    assert verdict.state == "crashed"
+    assert "name 'MODEL' is not defined" in verdict.sentence
+    assert "run that cell first" in verdict.sentence
+
+
+def test_what_a_function_printed_is_quoted() -> None:
+    verdict = check("00-move", lambda message: print("tool"))  # noqa: T201
+    assert "It printed: 'tool'. Stuck?" in str(verdict)
+
+
+def test_a_quoted_sentence_ends_once() -> None:
+    async def isolate(run: Any, action: Any, act: Any) -> Any:
+        try:
+            return await act(run, action)
+        except Exception as error:
+            return str(error)
+
+    assert ".." not in str(check("02-isolate", isolate)).replace("...", "")
+
+
+def test_what_is_slow_to_import_is_loaded_before_the_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy computer the SDK alone took longer than a check may: a blank stub was told of an endless loop."""
+    loaded: list[str] = []
+
+    def slow(module: str) -> None:
+        time.sleep(0.3)
+        loaded.append(module)
+
+    async def no_work(function: Callable[..., Any]) -> str:
+        assert loaded == ["a_large_package"]
+        return "done"
+
+    monkeypatch.setattr(sys.modules["agentlab.teach.check"], "import_module", slow)
+    task = replace(TASKS["00-move"], judge=no_work, loads=("a_large_package",))
+    assert judge(task, len, seconds=0.2).state == "correct"
+    assert "openai.resources.chat.completions" in TASKS["01-loop"].loads

@@ -80,7 +80,10 @@ def test_a_crash_is_shown_as_text_and_the_notebook_goes_on(capsys: pytest.Captur
 def test_nothing_crashed_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with crashes(KeyError, TypeError):
         pass
-    assert capsys.readouterr().out == "Nothing crashed (this cell expected KeyError or TypeError).\n"
+    assert capsys.readouterr().out == "Nothing crashed: no KeyError or TypeError came out of this cell.\n"
+    with crashes():  # a learner whose code held did nothing wrong: nothing was "expected"
+        pass
+    assert capsys.readouterr().out == "Nothing crashed.\n"
 
 
 def test_another_crash_than_expected_is_told_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,6 +191,7 @@ def test_the_solution_sees_the_notebooks_names() -> None:
     used = use("03-cap", names["cap"])
     assert used.__globals__["LIMIT"] == 17
     assert "run.requests >= LIMIT" in repr(beside(used, Cap))
+    assert "# ---- the solution, until yours passes ----" in repr(beside(used, Cap))
 
 
 def test_two_sources_stand_beside_each_other_and_are_escaped() -> None:
@@ -195,7 +199,7 @@ def test_two_sources_stand_beside_each_other_and_are_escaped() -> None:
         return a < 3
 
     shown = beside(mine, Cap)
-    assert "def mine" in repr(shown)
+    assert repr(shown).startswith("# ---- yours ----\ndef mine")
     assert "class Cap" in repr(shown)
     assert "a &lt; 3" in shown._repr_html_()
     assert "cannot be read" in repr(beside(eval("lambda: 1"), Result))

@@ -142,6 +142,7 @@ TASKS = [
             "reply.tool_calls that appends one tool message each, with str(result).",
         ),
         judge_loop,
+        loads=("openai.resources.chat.completions",),
     ),
     Task(
         "01-attack",
