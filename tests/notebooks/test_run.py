@@ -9,6 +9,8 @@ import papermill
 import pytest
 from nbformat import NotebookNode
 
+from agentlab import Agent, Reply, Result, Stop, lab, worlds
+from agentlab.models import zoo
 from agentlab.teach import solutions
 from tests.notebooks.conftest import CANARY, Executed, Run
 from tools import notebooks as tool
@@ -70,3 +72,31 @@ def test_the_network_really_is_shut(attempt: str, run: Run) -> None:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(attempt)])
     with pytest.raises(papermill.PapermillExecutionError, match="without a network"):
         run(notebook)
+
+
+def cell(notebook: str, holds: str) -> str:
+    """The source of the one code cell that holds a text."""
+    (path,) = (p for p in PUBLISHED if p.stem.startswith(notebook))
+    (found,) = (c.source for c in nbformat.read(path, 4).cells if c.cell_type == "code" and holds in c.source)
+    return str(found)
+
+
+async def test_lesson_00_bears_a_run_that_was_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    """A learner who presses Stop halfway still runs the next cells; a Stop has no text."""
+    agent = Agent(lab.model(zoo.honest()), worlds.orders.tools)
+    run = [run async for run in agent.steps("Where is the parcel that Nadia Haddad waits for?")][1]
+    exec(cell("00", "for entry in run.log"), {"run": run.plus(Stop("interrupted", "stopped"))})
+    assert capsys.readouterr().out.splitlines()[-1].strip() == "Stop"
+
+
+async def test_lesson_00_bears_a_call_that_still_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a card cannot be answered in time the run comes back as waiting, with no result to look at."""
+    agent = Agent(lab.model(zoo.refuses_nothing()), worlds.orders.tools)
+    run = [run async for run in agent.steps("Where is order 1042?")][-1]
+    assert run.status == "waiting"
+    source = cell("00", "Changed in the shop").replace("lab.reveal(", "print(lab.reveal(") + ")"
+    exec(source, {"run": run, "desk": worlds.orders.desk, "lab": lab, "Reply": Reply, "Result": Result})
+    told = capsys.readouterr().out
+    assert "nothing" in told
+    assert "not known yet" in told
+    assert "still waits" in told
