@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from . import loop
 from .asking import Ask as AskPerson
-from .asking import answered, ask_person
+from .asking import answered, ask_person, takes
 from .ladder import climb, nested
 from .loop import Act, Guard, Model, at_least_one, guarded
 from .perform import OF_THIS_PROCESS, perform
@@ -47,8 +47,8 @@ class Agent:
         ask: AskPerson | None = None,
         system: str = "",
     ) -> None:
-        if ask is not None and not callable(ask):
-            raise TypeError(f"ask must be a function `(run, call) -> bool, Ruling or None`, not {type(ask).__name__}.")
+        if ask is not None:
+            takes(ask)
         at_least_one(f"width={width!r}", width)
         self.model, self.width, self.ask, self.system = model, width, ask or ask_person, system
         self.tools = tools if isinstance(tools, Toolbox) else Toolbox(tools)

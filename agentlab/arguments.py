@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import warnings
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -23,6 +24,16 @@ CUT_OFF = "The reply was cut off at the output limit, so this call may be incomp
 
 class BadArguments(ValueError):
     """The model's arguments cannot be used; the message tells the model what to send instead (C2, H2)."""
+
+
+def written(arguments: Mapping[str, Any] | str | None) -> str:
+    """Arguments as text: text as it is, a dict as JSON, None as no arguments. Raises TypeError for anything else."""
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return json.dumps({**(arguments or {})}, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"Arguments are a dict of what JSON has, or its text, not {arguments!r:.80} ({error}).") from None
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 from collections.abc import Awaitable, Callable
@@ -58,18 +59,23 @@ def visible(text: str) -> str:
     return "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text)
 
 
-def _taken(ask: Ask, run: Run, call: Call) -> tuple[Any, ...]:
-    """What a person's own `ask` is given: the run and the call, or the call alone where it takes one argument."""
-    try:
-        inspect.signature(ask).bind(run, call)
-    except (TypeError, ValueError):
-        return (call,)
-    return run, call
+def takes(ask: Any) -> int:
+    """How many arguments a person's own `ask` takes: two, the run and the call, or one, the call. Raises TypeError else."""
+    if callable(ask):
+        try:
+            signature = inspect.signature(ask)
+        except ValueError:  # a builtin that does not tell
+            return 2
+        for given in ((None, None), (None,)):
+            with contextlib.suppress(TypeError):
+                signature.bind(*given)
+                return len(given)
+    raise TypeError(f"ask must be a function `(run, call) -> bool, Ruling or None`, not {ask!r:.60}.")
 
 
 async def answered(ask: Ask, run: Run, call: Call, tool: Tool | None) -> Ruling | None:
     """What `ask` says of the call, whatever form it takes: a Ruling, True or False, or None for "not yet"."""
-    said = ask(run, call, tool) if ask is ask_person else ask(*_taken(ask, run, call))
+    said = ask(run, call, tool) if ask is ask_person else ask(*(run, call)[-takes(ask) :])
     said = await said if isinstance(said, Awaitable) else said
     if said is None or isinstance(said, Ruling):
         return said

@@ -17,7 +17,7 @@ from .loop import Act, apart, at_least_one, brought, let_go
 from .records import Action, Ask, Call, Entry, Held, Note, Reply, Result, Stop
 from .results import words
 from .run import Run
-from .tools import ToolError, UnknownTool
+from .tools import ToolError, UnknownTool, is_a_time
 from .truncation import shorten
 from .validation import checked
 from .wire import CUT, ModelError
@@ -209,8 +209,8 @@ class Timeout:
     seconds: float = 30.0  # C6; a tool's own timeout goes before it
 
     def __post_init__(self) -> None:
-        if isinstance(self.seconds, bool) or not isinstance(self.seconds, int | float) or not self.seconds > 0:
-            raise ValueError(f"Timeout(seconds={self.seconds!r}): give seconds above 0, for example Timeout(30).")
+        if not is_a_time(self.seconds):
+            raise ValueError(f"Timeout(seconds={self.seconds!r:.60}): give seconds above 0, for example Timeout(30).")
 
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
         if isinstance(action, Ask):

@@ -6,13 +6,12 @@ Fields that only describe how an entry came about do not count when entries are 
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .arguments import digest, parse
+from .arguments import digest, parse, written
 
 if TYPE_CHECKING:
     from .tools import Tool
@@ -52,8 +51,7 @@ class Call:
     unseen: bool = field(default=False, compare=False, repr=False)  # Approve could not see whether its tool is dangerous
 
     def __post_init__(self) -> None:
-        if not isinstance(self.arguments, str):
-            object.__setattr__(self, "arguments", json.dumps(dict(self.arguments or {}), ensure_ascii=False))
+        object.__setattr__(self, "arguments", written(self.arguments))
 
     @property
     def args(self) -> dict[str, Any]:
@@ -72,8 +70,7 @@ class Call:
 
     def ruled(self, ok: bool, why: str = "", arguments: Mapping[str, Any] | str | None = None) -> Ruling:
         """A person's ruling on exactly this call; `arguments` are those that the person put in their place."""
-        edited = arguments if arguments is None or isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
-        return Ruling(self.id, ok, why, edited, self.digest)
+        return Ruling(self.id, ok, why, None if arguments is None else written(arguments), self.digest)
 
 
 @dataclass(frozen=True)

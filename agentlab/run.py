@@ -193,14 +193,21 @@ class Run:
 
     def __init__(self, log: Iterable[Entry] = ()) -> None:
         self._trunk, self._n = _Trunk(), 0
+        if not isinstance(log, Iterable):
+            raise TypeError(
+                f'A run is made of a list of entries, not {type(log).__name__}. Write Run.start("…"), or [ ] around it.'
+            )
         for entry in log:
             self._trunk.add(_checked(entry))
             self._n += 1
 
     @classmethod
     def start(cls, question: str, system: str = "") -> Run:
-        """A run in which nothing has happened but the question. Raises ValueError when it is empty."""
-        if not isinstance(question, str) or not question.strip():
+        """A run in which nothing has happened but the question. Raises ValueError when it is empty, TypeError when no text."""
+        for name, text in (("question", question), ("system", system)):
+            if not isinstance(text, str | None):
+                raise TypeError(f"The {name} must be text, not {type(text).__name__} ({text!r:.60}).")
+        if not question or not question.strip():
             raise ValueError('The question is empty. Ask something, for example agent.run("Where is order 1042?").')
         return cls([System(system), User(question)] if system else [User(question)])
 
@@ -214,8 +221,8 @@ class Run:
 
     def upto(self, n: int, copy: bool = False) -> Run:
         """The run as of its first `n` entries."""
-        if not 0 <= n <= self._n:
-            raise IndexError(f"The log has {self._n} entries; there is no point {n} in it.")
+        if not isinstance(n, int) or not 0 <= n <= self._n:
+            raise IndexError(f"The log has {self._n} entries; there is no point {n!r:.60} in it.")
         return Run(self._trunk.entries[:n]) if copy else _view(self._trunk, n)
 
     # ---- read ----

@@ -17,20 +17,26 @@ TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 DATA = {"default", "const", "enum", "examples"}  # what stands under these keys is no schema
 
 
-def inner(function: Any) -> Any:
-    """The plain function in a method, a partial or an object that can be called."""
-    if isinstance(function, functools.partial):
-        return inner(function.func)
+def unwrapped(function: Any) -> Any:
+    """What a partial is of."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _typed(function: Any) -> Any:
+    """The plain function whose annotations count: in a method, a partial, a class, or an object that can be called."""
+    function = unwrapped(function)
     function = getattr(function, "__func__", function)
-    if inspect.isroutine(function) or isinstance(function, type):
-        return function
-    return type(function).__call__
+    if isinstance(function, type):
+        return vars(function).get("__init__", function)
+    return function if inspect.isroutine(function) else type(function).__call__
 
 
 def hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     """The types of the parameters, those written as text read."""
     try:
-        return typing.get_type_hints(inner(function), include_extras=True)
+        return typing.get_type_hints(_typed(function), include_extras=True)
     except (NameError, TypeError) as error:
         raise TypeError(
             f"Tool {name!r}: the type of a parameter cannot be read ({error}). Import it where the tool is defined."

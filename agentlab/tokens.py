@@ -13,6 +13,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from .arguments import plain_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -72,8 +74,7 @@ def _counted(text: str) -> int:
         return sum(_weight(match[0]) for match in WORDS.finditer(text))
     import toktok
 
-    clean = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-    return int(toktok.batch_count([clean], ENCODING, threads=1)[0])
+    return int(toktok.batch_count([plain_text(text)], ENCODING, threads=1)[0])
 
 
 def _weight(piece: str) -> int:

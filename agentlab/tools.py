@@ -8,6 +8,7 @@ import contextvars
 import difflib
 import functools
 import inspect
+import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ from typing import Any, overload
 
 from .arguments import BadArguments
 from .results import drawn, drawn_async, words
-from .schema import described, given, hints, is_plain, made, signature_of
+from .schema import described, given, hints, is_plain, made, signature_of, unwrapped
 
 NAME = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 PREFIX = re.compile(r"^(functions?|tools?|default_api)[.:]")
@@ -30,6 +31,11 @@ class UnknownTool(KeyError):
 
 class ToolError(RuntimeError):
     """What a tool did, in a sentence, where the thing itself cannot travel (StopIteration, or an exit from a thread)."""
+
+
+def is_a_time(seconds: Any) -> bool:
+    """Whether a wait can last so many seconds; infinity means for ever."""
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and (0 < seconds < 1e300 or seconds == math.inf)
 
 
 class Tool:
@@ -48,15 +54,19 @@ class Tool:
         world: Any = None,
     ) -> None:
         self.function, self.world = function, world
-        self.name: str = name or _named(function)
+        bare = unwrapped(function)
+        self.name: str = name or str(getattr(bare, "__name__", type(bare).__name__))
         self.dangerous, self.timeout, self.alone, self.repeatable = dangerous, timeout, alone, repeatable
-        if not NAME.match(self.name):
+        if not isinstance(self.name, str) or not NAME.match(self.name):
             raise ValueError(
                 f"A tool cannot be named {self.name!r}: use letters, digits, _ and -, at most 64. Pass name=… to tool()."
             )
-        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
-            raise ValueError(f"Tool {self.name!r} has timeout={timeout!r}: give seconds above 0, or leave it out.")
-        self.description, self._about = described(_doc(function))
+        for flag, given_as in (("dangerous", dangerous), ("alone", alone), ("repeatable", repeatable)):
+            if not isinstance(given_as, bool):
+                raise TypeError(f"Tool {self.name!r} has {flag}={given_as!r:.60}: write True or False.")
+        if timeout is not None and not is_a_time(timeout):
+            raise ValueError(f"Tool {self.name!r} has timeout={timeout!r:.60}: give seconds above 0, or leave it out.")
+        self.description, self._about = described(inspect.getdoc(bare) or "")
         self._given = given(parameters, self.name) if parameters is not None else None
         self.signature = signature_of(function, self.name, checked=parameters is None)
         functools.update_wrapper(self, function, updated=())
@@ -215,7 +225,7 @@ class Toolbox(Mapping[str, Tool]):
                     f'Two tools are named {one.name!r}. The model could not tell them apart: rename one with tool(…, name="…").'
                 )
             self._tools[one.name] = one
-        self.schemas = tuple(one.schema for one in found)  # now, so that a parameter no schema can be made of is named at once
+        self._offered = tuple(one.schema for one in found)  # now, so that a parameter no schema can be made of is named at once
 
     def __getitem__(self, name: str) -> Tool:
         if name in self._tools:
@@ -233,7 +243,7 @@ class Toolbox(Mapping[str, Tool]):
 
     def offered(self) -> tuple[dict[str, Any], ...]:
         """The schemas of all tools, as a request carries them."""
-        return self.schemas
+        return self._offered
 
     def resolve(self, name: str) -> str:
         """`name` in the spelling that exists: white space, case, a known prefix or a channel token apart. Never by likeness:
@@ -271,19 +281,6 @@ def unknown_parameter(name: str, known: list[str], tool_name: str) -> str:
     meant = next((k for k in known if near and k.lower().replace("_", "") == near[0]), None)
     hint = f" Did you mean {meant!r}?" if meant else ""
     return f"{tool_name} has no parameter {name!r:.80}. Its parameters are: {', '.join(known) or 'none'}.{hint}"
-
-
-def _named(function: Any) -> str:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return str(getattr(function, "__name__", type(function).__name__))
-
-
-def _doc(function: Any) -> str:
-    """Its own docstring; a partial has that of its function."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.getdoc(function) or ""
 
 
 def _is_async(function: Any) -> bool:

@@ -156,6 +156,8 @@ def _sentence(error: Any, tool: Tool) -> str:
     if error.validator == "format":
         shape = {"date": " (YYYY-MM-DD)", "date-time": " (YYYY-MM-DDTHH:MM:SSZ)"}.get(error.validator_value, "")
         return f"Parameter {where!r} of {tool.name} must be a {error.validator_value}{shape}, not {got}."
+    if not where:
+        return f"The arguments of {tool.name} do not fit: {str(error.message)[:300]}."
     kinds = [inner.validator_value for inner in error.context or ()]
     if kinds and all(inner.validator == "type" and isinstance(inner.validator_value, str) for inner in error.context):
         return f"Parameter {where!r} of {tool.name} must be of type {' or '.join(kinds)}, not {got}. Call it again with that."

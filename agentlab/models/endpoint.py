@@ -33,6 +33,8 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             raise TypeError(f"client must be an AsyncOpenAI client, not {type(client).__name__}.")
         if client is not None and type(client).__name__ == "OpenAI":
             raise TypeError("client is a sync OpenAI client. Write AsyncOpenAI(…): the loop runs calls together.")
+        if model is not None and not isinstance(model, str):
+            raise TypeError(f"The model's name must be text, not {type(model).__name__}.")
         name = model or os.environ.get("OPENAI_MODEL") or ("scripted" if client is not None and _is_lab(client) else None)
         if not name:
             raise ValueError(

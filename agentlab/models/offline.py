@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from ..arguments import as_sent
+from ..arguments import plain_text
 from ..records import Reply
 from ..wire import ModelError, message
 from .endpoint import LAB_HOST, TURN
@@ -62,10 +62,7 @@ def completion_of(reply: Reply, model: str) -> dict[str, Any]:
     if reply.calls:
         said = message(reply)
         for sent, call in zip(said["tool_calls"], reply.calls, strict=True):
-            sent["function"] = {
-                "name": call.name,
-                "arguments": call.arguments if _sendable(call.arguments) else as_sent(call.arguments),
-            }
+            sent["function"] = {"name": call.name, "arguments": plain_text(call.arguments)}
     choice = {"index": 0, "message": said, "finish_reason": reply.finish or ("tool_calls" if reply.calls else "stop")}
     done: dict[str, Any] = {
         "id": "chatcmpl-scripted",
@@ -78,14 +75,6 @@ def completion_of(reply: Reply, model: str) -> dict[str, Any]:
         prompt, written = reply.usage.get("prompt", 0), reply.usage.get("completion", 0)
         done["usage"] = {"prompt_tokens": prompt, "completion_tokens": written, "total_tokens": prompt + written}
     return done
-
-
-def _sendable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _streamed(completion: dict[str, Any], with_usage: bool) -> httpx2.Response:

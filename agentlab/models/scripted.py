@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..records import Ask, Call, Reply
+from ..arguments import written
+from ..records import Ask, Reply
 from ..wire import ModelError, reply_from
 
 Script = Sequence[Any] | Callable[[dict[str, Any]], Any]
@@ -31,17 +31,10 @@ def calls(*pairs: tuple[str, Mapping[str, Any] | str], text: str | None = None) 
     """A chat completion that calls several tools in one turn: pairs of a name and arguments (a mapping, or raw text).
 
     The calls have no ids; whoever plays the script numbers them by the turn."""
-    asked = [
-        {
-            "id": "",
-            "type": "function",
-            "function": {
-                "name": name,
-                "arguments": args if isinstance(args, str) else json.dumps(args, ensure_ascii=False),
-            },
-        }
-        for name, args in pairs
-    ]
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f'A call is a pair of name and arguments such as ("look", {{"place": "attic"}}), not {pair!r:.80}.')
+    asked = [{"id": "", "type": "function", "function": {"name": name, "arguments": written(args)}} for name, args in pairs]
     return _completion({"role": "assistant", "content": text, "tool_calls": asked}, "tool_calls")
 
 
@@ -60,7 +53,7 @@ class scripted:  # used as a function; a class, so that the script can be looked
     """
 
     def __init__(self, script: Script) -> None:
-        if isinstance(script, str | Mapping) or not (callable(script) or isinstance(script, Sequence)):
+        if isinstance(script, str | bytes | Mapping) or not (callable(script) or isinstance(script, Sequence)):
             raise TypeError(
                 f"A script is a list of replies or a function of the request, not {type(script).__name__}. "
                 "Write models.scripted([…])."
@@ -92,10 +85,4 @@ class scripted:  # used as a function; a class, so that the script can be looked
         if isinstance(item, BaseException) or (inspect.isclass(item) and issubclass(item, BaseException)):
             raise item
         reply = reply_from(item)
-        if all(one.id for one in reply.calls):
-            return reply
-        return replace(reply, calls=tuple(_numbered(one, turn, k) for k, one in enumerate(reply.calls)))
-
-
-def _numbered(one: Call, turn: int, k: int) -> Call:
-    return one if one.id else replace(one, id=f"call_{turn}_{k}")
+        return replace(reply, calls=tuple(replace(one, id=one.id or f"call_{turn}_{k}") for k, one in enumerate(reply.calls)))

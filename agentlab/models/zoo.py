@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..wire import text_in
+
 Request = Mapping[str, Any]
 Message = dict[str, Any]
 Script = Callable[[Request], Message]
@@ -505,12 +507,7 @@ def first_line(text: str) -> str:
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message, whose content may be a string, a list of parts, or nothing."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping))
+    return text_in(message.get("content"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:

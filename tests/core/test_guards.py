@@ -708,7 +708,7 @@ async def test_an_interrupted_turn_with_a_held_call_is_asked_about_when_it_goes_
     with pytest.raises(asyncio.CancelledError):
         await task
     assert agent.last is not None
-    assert (agent.last.status, desk.paid) == ("interrupted", [])
+    assert (agent.last.status, desk.paid) == ("waiting", [])  # what is next is the person's word, not a request
     run = await agent.run(agent.last)
     assert (run.answer, desk.paid) == ("done", [3])
     assert lint(run.messages) == []

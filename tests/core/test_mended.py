@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -30,6 +31,7 @@ from agentlab import (
     lint,
     models,
     perform,
+    steps,
     tool,
 )  # fmt: skip
 
@@ -247,6 +249,61 @@ async def test_the_person_is_shown_what_a_guard_made_of_the_call() -> None:
     run = await Agent(models.scripted([]), [refund], guards=[more, *climb()], ask=lambda call: None).run(ruled)
     assert (run.status, paid) == ("waiting", [])
     assert [call.args for call in run.held] == [{"cents": 999}]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: Timeout(10**400), ValueError, "give seconds above 0"),
+        (lambda: tool(look.function, timeout=10**400), ValueError, "give seconds above 0"),
+        (lambda: tool(look.function, name=3), ValueError, "cannot be named 3"),
+        (lambda: tool(look.function, dangerous="no"), TypeError, "dangerous='no': write True or False"),
+        (lambda: Run.start(7), TypeError, "question must be text, not int"),
+        (lambda: Run.start("q", ["Be brief."]), TypeError, "system must be text, not list"),
+        (lambda: Run(7), TypeError, "list of entries, not int"),
+        (lambda: Run.start("q").upto("1"), IndexError, "no point '1' in it"),
+        (lambda: Call("1", "look", 7), TypeError, "Arguments are a dict of what JSON has, or its text, not 7"),
+        (lambda: Call("1", "look", {"place": object()}), TypeError, "not JSON serializable"),
+        (lambda: Call("1", "look").ruled(True, arguments=[7]), TypeError, "Arguments are a dict"),
+        (lambda: models.scripted(b"done"), TypeError, "not bytes"),
+        (lambda: models.calls(("look",)), TypeError, "pair of name and arguments"),
+        (lambda: models.calls("look"), TypeError, "pair of name and arguments"),
+        (lambda: models.call("look", place=object()), TypeError, "not JSON serializable"),
+        (lambda: models.openai(7), TypeError, "name must be text, not int"),
+        (lambda: perform(None), TypeError, "must be something that can be asked"),
+        (lambda: Agent(models.scripted([]), ask=lambda: True), TypeError, "ask must be a function"),
+        (lambda: Agent(models.scripted([]), ask=lambda run, call, more: True), TypeError, "ask must be a function"),
+        (lambda: Agent(models.scripted([])).request(7), TypeError, "question must be text"),
+    ],
+)  # fmt: skip
+def test_what_is_passed_wrongly_gets_a_sentence(make: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=re.escape(says)):
+        make()
+
+
+async def test_steps_says_what_it_goes_on_with_and_how_wide() -> None:
+    act: Any = perform(models.scripted([]))
+    with pytest.raises(TypeError, match=r"steps\(\) goes on with a Run, not str"):
+        await anext(steps("q", act))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="width=0: give a whole number"):
+        await anext(steps(Run.start("q"), act, 0))
+
+
+def test_a_class_can_be_a_tool() -> None:
+    """The types of its parameters stand at its __init__."""
+
+    class Point:
+        def __init__(self, x: int) -> None:
+            self.x = x
+
+    assert tool(Point).parameters["properties"] == {"x": {"type": "integer"}}
+
+
+async def test_what_is_wrong_with_all_arguments_is_not_said_of_a_parameter_without_a_name() -> None:
+    """H1"""
+    lone = tool(lambda **given: "ran", name="lone", parameters={"type": "object", "minProperties": 1})
+    run = await Agent(models.scripted([models.call("lone"), "done"]), [lone]).run("Go.")
+    assert run.messages[2]["content"].startswith("The arguments of lone do not fit: ")
 
 
 async def test_a_ledger_of_ones_own_is_used_while_it_is_empty() -> None:

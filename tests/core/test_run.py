@@ -247,7 +247,7 @@ def test_log_and_messages_read_like_sequences() -> None:
         run.upto(3)
 
 
-@pytest.mark.parametrize("bad", ["", "  ", None, 7])
+@pytest.mark.parametrize("bad", ["", "  ", None])
 def test_an_empty_question_is_refused(bad: Any) -> None:
     with pytest.raises(ValueError, match="question is empty"):
         Run.start(bad)
