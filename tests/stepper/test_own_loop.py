@@ -388,11 +388,12 @@ async def test_a_run_is_taken_up_where_it_stands(tools: list[Tool], till: Till) 
 
 # ---- stopping ----
 async def test_stop_cancels_what_runs_within_a_second(till: Till) -> None:
-    cancelled = asyncio.Event()
+    begun, cancelled = asyncio.Event(), asyncio.Event()
 
     @tool
     async def slow() -> str:
         """Take long."""
+        begun.set()
         try:
             await asyncio.sleep(30)
         except asyncio.CancelledError:
@@ -403,6 +404,7 @@ async def test_stop_cancels_what_runs_within_a_second(till: Till) -> None:
     stepper = stepper_of(Agent(models.scripted([models.call("slow"), models.say("ok")]), [slow]))
     stepping = asyncio.create_task(stepper.go())
     await until(lambda: stepper.state()["phase"] == "call" and stepper._flight is not None)
+    await begun.wait()
     began = time.monotonic()
     stepper.stop()
     await stepping
