@@ -59,6 +59,7 @@ async def test_a_no_tells_the_model_why(page: Page, lab: Server) -> None:
     assert "abxdd it is paid already" in printed
     await expect(page.locator(".jp-Notebook .jp-Cell")).to_have_count(3)
     await expect(notebook.cell(1).locator(".al-card")).to_contain_text("You refused refund")
+    await expect(notebook.cell(1).locator(".al-card-state")).to_be_focused()  # the keyboard goes on from where it was
 
 
 async def test_edited_arguments_are_what_runs(page: Page, lab: Server) -> None:

@@ -62,7 +62,7 @@ def read(file: str) -> str:
 agent = Agent(models.scripted([
     models.call("read", file="report\u202Efdp.exe"), "<script>window.hit=1</script> costs $5 now and $7 later. שלום 北京",
 ]), [read])
-stepper = lab.step(agent, "<b onmouseover='window.hit=1'>bold?</b>" + "A" * 200_000)
+stepper = lab.step(agent, "<b onmouseover='window.hit=1'>bold\u202E?</b>" + "A" * 200_000)
 """
 
 
@@ -157,6 +157,7 @@ async def test_a_call_is_approved_once_and_a_fork_takes_another_way(page: Page, 
 
     await card.get_by_role("button", name="Approve refund(").dblclick()
     await expect(card).to_have_count(0)
+    await expect(stepper.button("Step")).to_be_focused()  # the button that had the keyboard is gone
     # It was running when it had to ask: answered, it goes on by itself.
     await expect(stepper.root.locator(".al-answer")).to_contain_text("It is refunded.")
     await stepper.settled()
@@ -172,6 +173,7 @@ async def test_a_call_is_approved_once_and_a_fork_takes_another_way(page: Page, 
     await row.locator("textarea").fill("No order matches that.")
     await row.get_by_role("button", name="Fork here", exact=True).click()
     await expect(stepper.root.locator(".al-branches .al-leaf")).to_have_count(2)
+    await expect(stepper.button("Step")).to_be_focused()
     await expect(stepper.root.locator(".al-parting")).to_contain_text("parts from main here")
     await expect(stepper.rows.nth(3)).to_contain_text("edited")
     await expect(stepper.rows.nth(3)).to_contain_text("No order matches that.")
@@ -263,6 +265,9 @@ async def test_hostile_text_stays_text(page: Page, lab: Server) -> None:
     notebook, stepper = await stepping(page, lab, "hostile", HOSTILE)
     await stepper.button("Run").click()
     await expect(stepper.root.locator(".al-answer")).to_contain_text("<script>window.hit=1</script> costs $5 now and $7 later.")
+    await expect(stepper.root.locator(".al-title .al-hidden-mark")).to_have_text("U+202E")
+    await expect(stepper.pill.get_by_text("answered")).to_be_visible()
+    assert await stepper.pill.evaluate("pill => pill.scrollWidth <= pill.clientWidth")  # a long title leaves it its word
     # A line of 200,000 characters is laid out at once: with kerning it took Chromium half a minute.
     question = stepper.rows.nth(0)
     await question.get_by_role("button", name="Show all").click()

@@ -210,7 +210,7 @@ if (scene === "card" || scene === "card-evil") {
     card.traits["why"] = message["why"];
     card.emit("change:state");
   };
-  approve.render({ model: card, el: here });
+  approve().render({ model: card, el: here });
 } else {
   const widget = stepper();
   widget.initialize({ model });

@@ -324,7 +324,7 @@ function approvalCard(held, answer) {
   let allowed = true;
   const text = element("pre", { class: "al-arguments", id: `${id}-arguments`, tabindex: 0 });
   text.append(visibleText(opened ? whole : beginning(whole, SHOWN_WHOLE)));
-  const state = element("p", { class: "al-card-state", role: "status" });
+  const state = element("p", { class: "al-card-state", role: "status", tabindex: -1 });
   const stateIcon = element("span", {}, icon("hand"));
   const stateText = element("span");
   state.append(stateIcon, stateText);
@@ -336,7 +336,9 @@ function approvalCard(held, answer) {
     if (settled) {
       setAttribute(node, "data-settled", true);
       heading.replaceChildren("A person was asked about ", element("code", {}, visibleText(held.name)));
+      const focused = node.contains(document.activeElement) && document.activeElement !== text;
       for (const part of [actions, refusing.node, editing.node]) show(part, false);
+      if (focused) state.focus({ preventScroll: true });
     }
   };
   const refused = (why) => say(why, "muted");
@@ -553,7 +555,7 @@ function standing(state, why, name) {
       return { text: "The run waits for your answer. No answer means no.", tone: "wait", settled: false };
   }
 }
-function render({ model, el }) {
+function render({ model, el }, keyboard) {
   const held = model.get("call");
   let waiting = 0;
   const card = approvalCard(held, (answer) => {
@@ -574,6 +576,15 @@ function render({ model, el }) {
   });
   const root = element("div", { class: "agentlab agentlab-approve", "data-lm-suppress-shortcuts": "true" }, card.node);
   el.append(root);
+  root.addEventListener("focusin", () => keyboard.here = true);
+  root.addEventListener("focusout", () => {
+    setTimeout(() => {
+      if (root.isConnected && !root.contains(document.activeElement) && document.activeElement !== document.body) keyboard.here = false;
+    });
+  });
+  requestAnimationFrame(() => {
+    if (keyboard.here && document.activeElement === document.body) root.querySelector(".al-card-state")?.focus({ preventScroll: true });
+  });
   const draw = () => {
     window.clearTimeout(waiting);
     waiting = 0;
@@ -627,7 +638,10 @@ function sayReady(model, gone) {
     if (OPEN.has(String(model.get("state")))) say("gone");
   };
 }
-var approve_default = { render };
+var approve_default = () => {
+  const keyboard = { here: false };
+  return { render: (props) => render(props, keyboard) };
+};
 export {
   approve_default as default
 };

@@ -363,7 +363,7 @@ function approvalCard(held, answer) {
   let allowed = true;
   const text = element("pre", { class: "al-arguments", id: `${id}-arguments`, tabindex: 0 });
   text.append(visibleText(opened ? whole : beginning(whole, SHOWN_WHOLE)));
-  const state = element("p", { class: "al-card-state", role: "status" });
+  const state = element("p", { class: "al-card-state", role: "status", tabindex: -1 });
   const stateIcon = element("span", {}, icon("hand"));
   const stateText = element("span");
   state.append(stateIcon, stateText);
@@ -375,7 +375,9 @@ function approvalCard(held, answer) {
     if (settled) {
       setAttribute(node, "data-settled", true);
       heading.replaceChildren("A person was asked about ", element("code", {}, visibleText(held.name)));
+      const focused = node.contains(document.activeElement) && document.activeElement !== text;
       for (const part of [actions, refusing.node, editing.node]) show(part, false);
+      if (focused) state.focus({ preventScroll: true });
     }
   };
   const refused = (why) => say(why, "muted");
@@ -1588,6 +1590,14 @@ var Stepper = class {
   }
   // ---- Drawing: each part changes only what differs ----
   draw() {
+    const focused = this.root.contains(document.activeElement);
+    this.drawParts();
+    if (!focused) return;
+    queueMicrotask(() => {
+      if (document.activeElement === document.body) this.controls.step.node.focus({ preventScroll: true });
+    });
+  }
+  drawParts() {
     this.drawnAt = performance.now();
     const { link } = this;
     const { state, health } = link;
@@ -1596,7 +1606,7 @@ var Stepper = class {
     setAttribute(this.root, "data-running", link.runs);
     this.drawSaid();
     if (!state) {
-      setText(this.title, "Agent stepper");
+      this.drawTitle("Agent stepper");
       setText(this.next, health === "silent" ? "" : "Waiting for the kernel…");
       for (const control of CONTROLS) this.controls[control].allow(health === "silent" ? SILENT : "The kernel has not answered yet.");
       for (const part of [this.pill, this.position, this.cards, this.answer, this.branches, this.code, this.notes]) show(part, false);
@@ -1605,7 +1615,7 @@ var Stepper = class {
       return;
     }
     const { rows, bars } = link.kept;
-    setText(this.title, state.title || "Agent stepper");
+    this.drawTitle(state.title || "Agent stepper");
     setText(this.position, position(state));
     show(this.position, true);
     this.drawPill(state);
@@ -1616,7 +1626,7 @@ var Stepper = class {
     this.drawCards(state, live);
     this.drawAnswer(state);
     this.drawBranches(state, live);
-    this.drawCode(state.line ?? void 0);
+    this.drawCode(state.line ?? void 0, state.phase === "end");
     this.history.draw(rows, state, live);
     this.chart.draw(bars.slice(0, state.bars));
     if (live && this.told !== state) {
@@ -1624,6 +1634,11 @@ var Stepper = class {
       this.told = state;
       if (words) setText(this.spoken, words);
     }
+  }
+  drawTitle(text) {
+    if (this.title.dataset["text"] === text) return;
+    this.title.dataset["text"] = text;
+    this.title.replaceChildren(visibleText(text, true));
   }
   drawSaid() {
     const { health, said } = this.link;
@@ -1766,13 +1781,13 @@ var Stepper = class {
     }
     this.branches.replaceChildren(element("h3", {}, icon("branch"), "Branches"), list);
   }
-  drawCode(line) {
-    const key = line ? JSON.stringify(line) : "";
+  drawCode(line, over) {
+    const key = line ? JSON.stringify([line, over]) : "";
     show(this.code, line !== void 0);
     if (key === this.drawnCode || !line) return;
     this.drawnCode = key;
     const around = line.around.length ? line.around : [[line.lineno, line.text]];
-    const source = element("div", { class: "al-source", role: "img", "aria-label": `Paused at line ${line.lineno}: ${line.text.trim()}` });
+    const source = element("div", { class: "al-source", role: "img", "aria-label": `${over ? "Ended" : "Paused"} at line ${line.lineno}: ${line.text.trim()}` });
     for (const [number, text] of around) {
       const here = number === line.lineno;
       source.append(
@@ -1790,9 +1805,9 @@ var Stepper = class {
       locals.append(element("dt", {}, element("code", {}, visibleText(name))), element("dd", {}, element("code", {}, visibleText(text))));
     }
     this.code.replaceChildren(
-      element("header", { class: "al-pane-head" }, element("h3", {}, "Your code waits here"), element("span", { class: "al-sum" }, `${line.file.split(/[\\/]/).at(-1) ?? ""} line ${line.lineno}`)),
+      element("header", { class: "al-pane-head" }, element("h3", {}, over ? "Your code ended here" : "Your code waits here"), element("span", { class: "al-sum" }, `${line.file.split(/[\\/]/).at(-1) ?? ""} line ${line.lineno}`)),
       source,
-      line.locals.length ? element("p", { class: "al-locals-title" }, "Its variables now") : "",
+      line.locals.length ? element("p", { class: "al-locals-title" }, over ? "Its variables then" : "Its variables now") : "",
       line.locals.length ? locals : ""
     );
   }

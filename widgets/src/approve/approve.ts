@@ -43,7 +43,12 @@ function standing(state: unknown, why: unknown, name: string): Standing {
   }
 }
 
-function render({ model, el }: RenderProps): () => void {
+/** Whether the card has the keyboard: when it is answered its output is drawn anew, and the new view takes it over. */
+interface Keyboard {
+  here: boolean;
+}
+
+function render({ model, el }: RenderProps, keyboard: Keyboard): () => void {
   const held = model.get("call") as Held;
   let waiting = 0;
   const card = approvalCard(held, (answer: Answer) => {
@@ -65,6 +70,16 @@ function render({ model, el }: RenderProps): () => void {
   });
   const root = element("div", { class: "agentlab agentlab-approve", "data-lm-suppress-shortcuts": "true" }, card.node);
   el.append(root);
+  root.addEventListener("focusin", () => (keyboard.here = true));
+  root.addEventListener("focusout", () => {
+    // An element that is taken away loses the focus too; then it is not the person who left.
+    setTimeout(() => {
+      if (root.isConnected && !root.contains(document.activeElement) && document.activeElement !== document.body) keyboard.here = false;
+    });
+  });
+  requestAnimationFrame(() => {
+    if (keyboard.here && document.activeElement === document.body) root.querySelector<HTMLElement>(".al-card-state")?.focus({ preventScroll: true });
+  });
 
   const draw = (): void => {
     window.clearTimeout(waiting);
@@ -124,4 +139,8 @@ function sayReady(model: Model, gone: () => void): () => void {
   };
 }
 
-export default { render };
+// A function, so that each card has a memory of its own, which all its views share.
+export default () => {
+  const keyboard: Keyboard = { here: false };
+  return { render: (props: RenderProps): (() => void) => render(props, keyboard) };
+};

@@ -50,7 +50,7 @@ export function approvalCard(held: Held, answer: (answer: Answer) => void): Card
   const text = element("pre", { class: "al-arguments", id: `${id}-arguments`, tabindex: 0 });
   text.append(visibleText(opened ? whole : beginning(whole, SHOWN_WHOLE)));
 
-  const state = element("p", { class: "al-card-state", role: "status" });
+  const state = element("p", { class: "al-card-state", role: "status", tabindex: -1 });
   const stateIcon = element("span", {}, icon("hand"));
   const stateText = element("span");
   state.append(stateIcon, stateText);
@@ -63,7 +63,9 @@ export function approvalCard(held: Held, answer: (answer: Answer) => void): Card
     if (settled) {
       setAttribute(node, "data-settled", true);
       heading.replaceChildren("A person was asked about ", element("code", {}, visibleText(held.name)));
+      const focused = node.contains(document.activeElement) && document.activeElement !== text;
       for (const part of [actions, refusing.node, editing.node]) show(part, false);
+      if (focused) state.focus({ preventScroll: true });  // the button that had the keyboard is gone
     }
   };
   const refused = (why: string): void => say(why, "muted");

@@ -191,6 +191,16 @@ class Stepper {
   // ---- Drawing: each part changes only what differs ----
 
   private draw(): void {
+    const focused = this.root.contains(document.activeElement);
+    this.drawParts();
+    // What had the keyboard may be gone: a card that was answered, a form that was sent. It goes on from the controls.
+    if (!focused) return;
+    queueMicrotask(() => {
+      if (document.activeElement === document.body) this.controls.step.node.focus({ preventScroll: true });
+    });
+  }
+
+  private drawParts(): void {
     this.drawnAt = performance.now();
     const { link } = this;
     const { state, health } = link;
@@ -199,7 +209,7 @@ class Stepper {
     setAttribute(this.root, "data-running", link.runs);
     this.drawSaid();
     if (!state) {
-      setText(this.title, "Agent stepper");
+      this.drawTitle("Agent stepper");
       setText(this.next, health === "silent" ? "" : "Waiting for the kernel…");
       for (const control of CONTROLS) this.controls[control].allow(health === "silent" ? SILENT : "The kernel has not answered yet.");
       for (const part of [this.pill, this.position, this.cards, this.answer, this.branches, this.code, this.notes]) show(part, false);
@@ -208,7 +218,7 @@ class Stepper {
       return;
     }
     const { rows, bars } = link.kept;
-    setText(this.title, state.title || "Agent stepper");
+    this.drawTitle(state.title || "Agent stepper");
     setText(this.position, position(state));
     show(this.position, true);
     this.drawPill(state);
@@ -219,7 +229,7 @@ class Stepper {
     this.drawCards(state, live);
     this.drawAnswer(state);
     this.drawBranches(state, live);
-    this.drawCode(state.line ?? undefined);
+    this.drawCode(state.line ?? undefined, state.phase === "end");
     this.history.draw(rows, state, live);
     this.chart.draw(bars.slice(0, state.bars));
     if (live && this.told !== state) {
@@ -227,6 +237,12 @@ class Stepper {
       this.told = state;
       if (words) setText(this.spoken, words);
     }
+  }
+
+  private drawTitle(text: string): void {
+    if (this.title.dataset["text"] === text) return;
+    this.title.dataset["text"] = text;
+    this.title.replaceChildren(visibleText(text, true));
   }
 
   private drawSaid(): void {
@@ -382,13 +398,13 @@ class Stepper {
     this.branches.replaceChildren(element("h3", {}, icon("branch"), "Branches"), list);
   }
 
-  private drawCode(line: Line | undefined): void {
-    const key = line ? JSON.stringify(line) : "";
+  private drawCode(line: Line | undefined, over: boolean): void {
+    const key = line ? JSON.stringify([line, over]) : "";
     show(this.code, line !== undefined);
     if (key === this.drawnCode || !line) return;
     this.drawnCode = key;
     const around = line.around.length ? line.around : ([[line.lineno, line.text]] as [number, string][]);
-    const source = element("div", { class: "al-source", role: "img", "aria-label": `Paused at line ${line.lineno}: ${line.text.trim()}` });
+    const source = element("div", { class: "al-source", role: "img", "aria-label": `${over ? "Ended" : "Paused"} at line ${line.lineno}: ${line.text.trim()}` });
     for (const [number, text] of around) {
       const here = number === line.lineno;
       source.append(
@@ -406,9 +422,9 @@ class Stepper {
       locals.append(element("dt", {}, element("code", {}, visibleText(name))), element("dd", {}, element("code", {}, visibleText(text))));
     }
     this.code.replaceChildren(
-      element("header", { class: "al-pane-head" }, element("h3", {}, "Your code waits here"), element("span", { class: "al-sum" }, `${line.file.split(/[\\/]/).at(-1) ?? ""} line ${line.lineno}`)),
+      element("header", { class: "al-pane-head" }, element("h3", {}, over ? "Your code ended here" : "Your code waits here"), element("span", { class: "al-sum" }, `${line.file.split(/[\\/]/).at(-1) ?? ""} line ${line.lineno}`)),
       source,
-      line.locals.length ? element("p", { class: "al-locals-title" }, "Its variables now") : "",
+      line.locals.length ? element("p", { class: "al-locals-title" }, over ? "Its variables then" : "Its variables now") : "",
       line.locals.length ? locals : "",
     );
   }
