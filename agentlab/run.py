@@ -259,10 +259,6 @@ class Run:
             return False
         return bool(self.todo) or self._mark.reply <= self._mark.asked
 
-    def knows(self, call_id: str) -> bool:
-        """Whether a call of this id was asked for already."""
-        return self._asked(call_id) >= 0
-
     def named(self, reply: Reply) -> Reply:
         """`reply` with an id of its own for each call: not empty, and not one that a call before it has."""
         calls: list[Call] = []
@@ -271,7 +267,7 @@ class Run:
             wanted = plain_text(call.id)
             others = (f"{wanted[:40]}_{turn}_{k}" + f"_{n}" * (n > 0) for n in count())
             fresh = wanted or f"call_{turn}_{k}"
-            while fresh in taken or self.knows(fresh):
+            while fresh in taken or self.call(fresh):
                 fresh = next(others)
             taken.add(fresh)
             calls.append(call if fresh == call.id else replace(call, id=fresh))

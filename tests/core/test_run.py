@@ -157,7 +157,7 @@ def agrees(run: Run, log: list[Entry]) -> None:
         assert run.result(call_id) == slow.result(call_id)
         assert run.ruling(call_id) == slow.ruling(call_id)
         assert run.holding(call_id) == slow.holding(call_id)
-        assert run.knows(call_id) == (slow.asks(call_id) >= 0)
+        assert (run.call(call_id) is not None) == (slow.asks(call_id) >= 0)
     assert (run.answer is None) == (run.status in ("running", "waiting", "interrupted"))
     if run.todo and isinstance(run.todo[0], Ask):
         assert lint(run.todo[0].messages) == []
