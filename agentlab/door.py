@@ -147,11 +147,14 @@ def briefly(value: object) -> str:
     return text if len(text) <= 160 else text[:157] + "…"
 
 
+_keys: set[str] = set()  # those that passed a door: kept in memory only, to be recognised
+
+
 def masked(text: str) -> str:
-    """`text` without what looks like a key, and without the key that is in the environment."""
-    key = os.environ.get("OPENAI_API_KEY", "")
-    if len(key) >= 6:
-        text = text.replace(key, MASK)
+    """`text` without what looks like a key, the key that is in the environment, and those that passed a door."""
+    for key in (os.environ.get("OPENAI_API_KEY", ""), *_keys):
+        if len(key) >= 6:
+            text = text.replace(key, MASK)
     text = NAMED_SECRET.sub(rf"\1'{MASK}'", text)
     return LOOKS_SECRET.sub(MASK, text)
 
@@ -327,6 +330,7 @@ class Door(AsyncBaseTransport):
             import httpx2
 
             raise httpx2.ConnectError("The stepper gave this run up: it was stopped, or it had come to its end.", request=request)
+        _keys.add(request.headers.get("authorization", "").removeprefix("Bearer ").strip())
         body = chat_body(await request.aread())
         if body is None:
             return await self.inner.handle_async_request(request)
@@ -340,6 +344,34 @@ class Door(AsyncBaseTransport):
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+class _Through(AsyncBaseTransport):
+    """The way that a client of somebody's own takes: its proxies, certificates and hooks stay."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def handle_async_request(self, request: Request) -> Response:
+        response: Response = await self._client.send(request, stream=True)
+        return response
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def with_door(client: Any) -> Any:
+    """`client` as it is where its requests pass a door, else a copy of it whose requests do. What is no client of the SDK stays.
+
+    Raises TypeError for a sync one: its wait at the door would block the kernel."""
+    import httpx2
+
+    http = getattr(client, "_client", None)
+    if isinstance(http, httpx2.Client):
+        raise TypeError("client is a sync OpenAI client, which cannot wait for you. Use AsyncOpenAI(…), or lab.client().")
+    if not isinstance(http, httpx2.AsyncClient) or isinstance(getattr(http, "_transport", None), Door):
+        return client
+    return client.with_options(http_client=httpx2.AsyncClient(transport=Door(_Through(http)), timeout=http.timeout))
 
 
 def chat_body(content: bytes) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ from .asking import place
 from .run import Run
 from .stepper import Stepper
 from .twin import Still
+from .validation import warm_up
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -165,9 +166,9 @@ def _show(stepper: Stepper, home: asyncio.AbstractEventLoop) -> None:
 
 
 def _warm_up() -> None:
-    """Load what the first call needs (arguments are checked: a second on a small computer) while the person reads."""
+    """Load what the first call needs (arguments are checked: a third of a second) while the person reads."""
     with suppress(RuntimeError):  # no threads here (Pyodide): then the first call loads it
-        threading.Thread(target=import_module, args=("jsonschema",), daemon=True, name="agentlab-warm-up").start()
+        threading.Thread(target=warm_up, daemon=True, name="agentlab-warm-up").start()
 
 
 def _kernel() -> Any:

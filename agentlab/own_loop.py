@@ -15,7 +15,7 @@ from typing import Any
 from .agent import Agent
 from .arguments import BadArguments, parse
 from .branches import LAMPS, Branch, Moment, NotPossible, Place, Snapshot, Worlds
-from .door import crashed_line
+from .door import crashed_line, masked
 from .loop import _interrupted
 from .records import Ask, Call, Entry, Note, Reply, Result, Stop, System, User
 from .rows import weigh
@@ -353,7 +353,10 @@ def edited(entry: Entry | str, what: str, text: str, call_id: str | None) -> Ent
 def crash_sentence(error: BaseException) -> str:
     """crashed: KeyError('find_order') at line 12."""
     line = crashed_line(error)
-    what = repr(error) if len(repr(error)) <= 300 else repr(error)[:299] + "…"
+    what = masked(repr(error))  # endpoints quote the key that they refuse
+    what = what if len(what) <= 300 else what[:299] + "…"
+    if type(error).__name__ == "APIConnectionError":
+        what += " (the endpoint cannot be reached: check OPENAI_BASE_URL and the network)"
     return f"crashed: {what}" + (f" at line {line.lineno}" if line is not None else "")
 
 

@@ -42,7 +42,7 @@ def can(stepper: Stepper, command: str) -> str | bool:
 def state_of(stepper: Stepper) -> dict[str, Any]:
     """What a view shows besides rows and bars. Its size does not depend on the history."""
     branch, moment = stepper.branch, stepper.moment
-    known = not branch.is_at_last
+    known = moment is not None and not branch.is_at_last
     says = moment.says if moment else "Step begins."
     state: dict[str, Any] = {
         "branch": branch.id,

@@ -18,7 +18,7 @@ from typing import Any
 
 from . import tokens
 from .branches import LAMPS, Branch, Moment, NotPossible, Place, Snapshot, World, Worlds, is_world
-from .door import Answer, Gate, Line, Ticket, at_gate, crashed_line, is_theirs
+from .door import Answer, Gate, Line, Ticket, at_gate, crashed_line, is_theirs, masked, with_door
 from .own_loop import crash_sentence, edited, many, name_list
 from .records import Entry, Reply, Result, Stop, System, User
 from .rows import entry_of, weigh
@@ -169,7 +169,7 @@ class TheirLoop:
             completion = ticket.answer.completion()
             said = reply_from(completion)
         except ModelError as error:
-            branch.add(str(error))
+            branch.add(masked(str(error)))  # endpoints quote the key that they refuse
             branch.rows[-1]["error"] = True
         lamps = {"N6": "done", "N1": "now", "N5": "now"}
         goes_on = f"Step hands this to {self.name}, which then runs up to its next request, or to its end."
@@ -411,12 +411,16 @@ def arguments_for(function: Callable[..., Any], question: str, client: Any) -> t
         wrong = f"{name}{inspect.signature(function)}"
         raise TypeError(f"lab.step calls {name}(question) or {name}(question, client). This is {wrong}: wrap it.")
     if not takes_client:
+        if client is not None:
+            raise TypeError(
+                f"{name} takes no client, so the one given would not be used. Write `async def {name}(question, client)`."
+            )
         return (question,)
     if client is None:
         from .lab import client as make_client
 
         client = make_client()
-    return (question, client)
+    return (question, with_door(client))
 
 
 def worlds_for(function: Callable[..., Any], given: object) -> tuple[str, list[World]]:

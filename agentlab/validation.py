@@ -68,6 +68,11 @@ def _validator(schema: str) -> Any:
     return validator_for(parsed)(parsed, format_checker=FormatChecker(), registry=Registry())
 
 
+def warm_up() -> None:
+    """Load what the first check needs."""
+    _validator("{}")
+
+
 def _fitted(value: Any, schema: Any, validator: Any) -> Any:
     """`value` with what is exactly convertible converted: "10" where an integer is wanted, never "ten" or 1.5."""
     if not isinstance(schema, Mapping):

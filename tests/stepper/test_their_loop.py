@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import httpx2
 import pytest
+from openai import AsyncOpenAI, OpenAI
 
 from agentlab import Agent, lab, models, tool
 from agentlab.branches import NotPossible
@@ -17,6 +20,7 @@ from agentlab.records import Reply, Result
 from agentlab.stepper import Stepper
 from agentlab.their_loop import TheirLoop
 from agentlab.tools import Tool
+from agentlab.twin import html_of_stepper
 
 from .conftest import Till, until
 
@@ -50,7 +54,8 @@ async def make(tools: list[Tool]) -> AsyncIterator[Callable[..., Stepper]]:
 
     def make(script: Any, loop: Any = None, **options: Any) -> Stepper:
         client = lab.client(script)
-        stepper = Stepper(TheirLoop(loop or loop_with(client, tools), QUESTION, client, **options))
+        taken = client if loop is not None and len(inspect.signature(loop).parameters) > 1 else None
+        stepper = Stepper(TheirLoop(loop or loop_with(client, tools), QUESTION, taken, **options))
         made.append(stepper)
         return stepper
 
@@ -463,3 +468,78 @@ def test_an_unknown_world_turns_fork_off_and_says_why(till: Till) -> None:
     assert TheirLoop(plain, QUESTION, world=[]).cannot_fork == ""
     with pytest.raises(TypeError, match="no snapshot"):
         TheirLoop(plain, QUESTION, world=3)
+
+
+async def test_an_ordinary_client_of_their_own_is_given_the_door(till: Till) -> None:
+    """Given without one, nothing was held: real requests went out on the first step."""
+    asked: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.headers["x-mine"])
+        return httpx2.Response(200, json=models.say("far away"))
+
+    async def loop(question: str, client: Any) -> str:
+        done = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": question}])
+        return str(done.choices[0].message.content)
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(answer), headers={"x-mine": "kept"})
+    own = AsyncOpenAI(api_key="none", base_url="http://far.invalid/v1", http_client=http, default_headers={"x-mine": "yes"})
+    stepper = Stepper(TheirLoop(loop, QUESTION, own))
+    await stepper.step()
+    assert (stepper.state()["phase"], asked, stepper.is_over) == ("reply", ["yes"], False)  # held at the door
+    await stepper.go()
+    assert (stepper.state()["answer"], asked) == ("far away", ["yes"])
+    stepper.close()
+
+
+async def test_a_client_that_cannot_be_used_is_told_so() -> None:
+    async def one(question: str) -> str:
+        return ""
+
+    async def two(question: str, client: Any) -> str:
+        return ""
+
+    with pytest.raises(TypeError, match="one takes no client, so the one given would not be used"):
+        TheirLoop(one, QUESTION, lab.client([]))
+    with pytest.raises(TypeError, match="sync OpenAI client"):
+        TheirLoop(two, QUESTION, OpenAI(api_key="none"))
+
+
+async def test_a_key_that_the_endpoint_quotes_is_not_shown() -> None:
+    """Some do, in the 401 that refuses it; the crash is shown, and kept in the notebook."""
+    key = "my-very-own-canary"
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(401, json={"error": {"message": f"Incorrect API key provided: {key}"}})
+
+    async def loop(question: str, client: Any) -> str:
+        return str(await client.chat.completions.create(model="m", messages=[{"role": "user", "content": question}]))
+
+    own = AsyncOpenAI(
+        api_key=key, base_url="http://far.invalid/v1", http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+    )
+    stepper = Stepper(TheirLoop(loop, QUESTION, own))
+    await stepper.go()
+    assert "Incorrect API key provided" in stepper.state()["status"]
+    for shown in (stepper.text(), json.dumps(stepper.state()), json.dumps(stepper.branch.rows), html_of_stepper(stepper)):
+        assert key not in shown
+    stepper.close()
+
+
+async def test_an_endpoint_out_of_reach_says_what_to_do() -> None:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused")
+
+    async def loop(question: str, client: Any) -> str:
+        return str(await client.chat.completions.create(model="m", messages=[{"role": "user", "content": question}]))
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(answer))
+    own = AsyncOpenAI(api_key="none", base_url="http://far.invalid/v1", http_client=http, max_retries=0)
+    stepper = Stepper(TheirLoop(loop, QUESTION, own))
+    await stepper.go()
+    assert "check OPENAI_BASE_URL and the network" in stepper.state()["status"]
+    stepper.close()
+
+
+async def test_before_anything_ran_nothing_is_known(make: Any) -> None:
+    assert make(LOOK).state()["next"] == "Step begins."
