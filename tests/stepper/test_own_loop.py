@@ -439,11 +439,12 @@ async def test_stop_does_not_wait_for_a_thread() -> None:
 
 
 async def test_stop_of_what_will_not_be_cancelled() -> None:
-    release = asyncio.Event()
+    release, began_to = asyncio.Event(), asyncio.Event()
 
     @tool
     async def stubborn() -> str:
         """Ignore cancellation."""
+        began_to.set()
         while not release.is_set():
             try:
                 await release.wait()
@@ -453,7 +454,7 @@ async def test_stop_of_what_will_not_be_cancelled() -> None:
 
     stepper = stepper_of(Agent(models.scripted([models.call("stubborn")]), [stubborn], guards=[]))
     stepping = asyncio.create_task(stepper.go())
-    await until(lambda: stepper.state()["phase"] == "call" and stepper._flight is not None)
+    await began_to.wait()
     began = time.monotonic()
     stepper.stop()
     await stepping
