@@ -419,17 +419,18 @@ async def test_stop_cancels_what_runs_within_a_second(till: Till) -> None:
 
 
 async def test_stop_does_not_wait_for_a_thread() -> None:
-    held = threading.Event()
+    begun, held = threading.Event(), threading.Event()
 
     @tool
     def stuck() -> str:
         """Hang."""
+        begun.set()
         held.wait(5)
         return "late"
 
     stepper = stepper_of(Agent(models.scripted([models.call("stuck")]), [stuck], guards=[]))
     stepping = asyncio.create_task(stepper.go())
-    await until(lambda: stepper.state()["phase"] == "call" and stepper._flight is not None)
+    await until(begun.is_set)
     began = time.monotonic()
     stepper.stop()
     await stepping
@@ -529,15 +530,18 @@ async def test_one_thing_at_a_time(tools: list[Tool]) -> None:
 
 
 async def test_an_interrupted_cell_leaves_what_was_found() -> None:
+    begun = asyncio.Event()
+
     @tool
     async def slow() -> str:
         """Take long."""
+        begun.set()
         await asyncio.sleep(30)
         return "late"
 
     stepper = stepper_of(Agent(models.scripted([models.call("slow")]), [slow]))
     cell = asyncio.create_task(stepper.finish())
-    await until(lambda: stepper.state()["phase"] == "call" and stepper._flight is not None)
+    await begun.wait()
     cell.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cell
