@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import util
 from pathlib import Path
@@ -28,6 +29,9 @@ examples:
   agentlab notebooks ~/course        copy the lessons, open nothing
   agentlab notebooks ~/course --fresh --lesson 01
                                      a clean copy of lesson 01 under a new name; yours stays as it is
+  agentlab serve --zoo never_stops   a model that misbehaves on purpose, at an address for any framework
+  agentlab serve --upstream https://api.openai.com/v1 --tape run.jsonl
+                                     pass requests on, record the answers, and replay them
   agentlab doctor                    what is installed, what is broken, and the command that mends it
 """
 
@@ -169,6 +173,66 @@ def run_notebooks(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_serve(args: argparse.Namespace) -> int:
+    import httpx2
+
+    from agentlab.models import faulty, recorded, transport, zoo
+    from agentlab.models.faults import FAULTS
+    from agentlab.serve import serving
+
+    if args.list:
+        for title, rows in (
+            ("models of the zoo, for --zoo", {name: animal.wrong for name, animal in zoo.all().items()}),
+            ("faults, for --fault", FAULTS),
+        ):
+            print(f"{title}:")
+            for name, what in rows.items():
+                print(f"  {name:<17} {what}")
+        return 0
+    if args.zoo and (args.upstream or args.tape):
+        raise Refused(
+            "Give --zoo, or --upstream and --tape, not both: a model of the zoo needs no tape, it always does the same."
+        )
+    if not (args.zoo or args.upstream or args.tape):
+        raise Refused(
+            "Say what is to be served: --zoo NAME, --upstream URL or --tape FILE. `agentlab serve --list` names them all."
+        )
+    animals = zoo.all()
+    if args.zoo and args.zoo not in animals:
+        raise Refused(f"The zoo has no {args.zoo!r}. It has: {', '.join(animals)}.")
+    served: httpx2.AsyncBaseTransport
+    try:
+        if args.zoo:
+            served, what = transport(animals[args.zoo].make()), f"the zoo's {args.zoo}"
+        elif args.tape:
+            served, what = (
+                recorded(args.tape, args.upstream),
+                f"the tape {args.tape}" + f", then {args.upstream}" * bool(args.upstream),
+            )
+        else:
+            from agentlab.models.tape import network
+
+            served, what = network(), f"{args.upstream}"
+        if args.fault:
+            served, what = faulty(args.fault, served), f"{what}, with the fault {args.fault}"
+    except (ValueError, OSError) as error:
+        raise Refused(str(error)) from None
+    try:
+        with serving(served, args.port, args.upstream, say=lambda line: print(line, flush=True)) as server:
+            print(f"Serving {what}.")
+            print("Any program on this machine that speaks the chat completions of OpenAI can talk to it:")
+            print(f"  export OPENAI_BASE_URL={server.url}")
+            if not args.upstream:
+                print("  export OPENAI_API_KEY=offline   # any text will do")
+            print("Ctrl-C ends it.", flush=True)
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        print(f"Ended after {server.count} request{'s' * (server.count != 1)}.")
+    except OSError as error:
+        raise Refused(f"Port {args.port} cannot be had: {error.strerror or error}. Give another one, or none.") from None
+    return 0
+
+
 def run_doctor(args: argparse.Namespace) -> int:
     from agentlab import doctor
 
@@ -188,7 +252,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=30),
     )
     top.add_argument("--version", action="version", version=f"agentlab {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="lab | notebooks | doctor", required=True)
+    commands = top.add_subparsers(dest="command", metavar="lab | notebooks | serve | doctor", required=True)
 
     lab = commands.add_parser(
         "lab",
@@ -221,6 +285,23 @@ def parser() -> argparse.ArgumentParser:
     notebooks.add_argument("--lesson", metavar="NN", help="this lesson only, by the beginning of its name, such as 02")
     lab.epilog = "What follows -- goes to JupyterLab: agentlab lab -- --port 9000"
 
+    serve = commands.add_parser(
+        "serve",
+        help="an endpoint on this machine that misbehaves on purpose, or records",
+        description=(
+            "Serve a model on this machine's loopback address, for any agent in any framework: one of the zoo that misbehaves "
+            "on purpose, or a real endpoint whose answers are recorded and replayed. The key goes through and is not kept."
+        ),
+    )
+    serve.add_argument("--zoo", metavar="NAME", help="a model that misbehaves on purpose (--list names them)")
+    serve.add_argument("--upstream", metavar="URL", help="pass requests on to this endpoint, such as https://api.openai.com/v1")
+    serve.add_argument(
+        "--tape", metavar="FILE", type=Path, help="play this tape; with --upstream, record on it what it does not hold yet"
+    )
+    serve.add_argument("--fault", metavar="NAME", help="a fault of the endpoint itself, whatever answers (--list names them)")
+    serve.add_argument("--port", type=int, default=0, help="the port (default: one that is free)")
+    serve.add_argument("--list", action="store_true", help="name the models of the zoo and the faults, and end")
+
     doctor = commands.add_parser(
         "doctor",
         help="say what is broken and the command that mends it",
@@ -245,6 +326,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return run_lab(args, rest)
         if args.command == "notebooks":
             return run_notebooks(args)
+        if args.command == "serve":
+            return run_serve(args)
         return run_doctor(args)
     except Refused as reason:
         print(f"agentlab: {reason}", file=sys.stderr)

@@ -11,10 +11,12 @@ from .scripted import call, calls, say, scripted
 if TYPE_CHECKING:
     from . import zoo
     from .endpoint import openai
+    from .faults import faulty
     from .offline import transport
+    from .tape import recorded
 
-__all__ = ["ModelError", "call", "calls", "openai", "say", "scripted", "transport", "zoo"]
-_LATER = {"openai": "endpoint", "transport": "offline"}
+__all__ = ["ModelError", "call", "calls", "faulty", "openai", "recorded", "say", "scripted", "transport", "zoo"]
+_LATER = {"faulty": "faults", "openai": "endpoint", "recorded": "tape", "transport": "offline"}
 
 
 def __getattr__(name: str) -> Any:

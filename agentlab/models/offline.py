@@ -34,26 +34,26 @@ class transport(httpx2.AsyncBaseTransport):
                 200, json={"object": "list", "data": [{"id": NAME, "object": "model", "owned_by": "agentlab"}]}
             )
         if not path.endswith("/chat/completions"):
-            return _refused(404, f"The scripted model answers /chat/completions only, not {path}.")
+            return refused(404, f"The scripted model answers /chat/completions only, not {path}.")
         try:
             body = json.loads(await request.aread())
             counted = sum(isinstance(m, Mapping) and m.get("role") == "assistant" for m in body["messages"])
             turn = int(request.headers.get(TURN, counted))
-        except (ValueError, KeyError, TypeError):
-            return _refused(400, "The request holds no messages.")
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return refused(400, "The request holds no messages.")
         try:
             reply = await self.model.reply(body, turn)
         except asyncio.CancelledError:
             raise
         except ModelError as error:
-            return _refused(400, str(error))
+            return refused(400, str(error))
         except Exception as error:
-            return _refused(400, f"The script raised {type(error).__name__}: {error}")
+            return refused(400, f"The script raised {type(error).__name__}: {error}")
         completion = completion_of(reply, str(body.get("model") or NAME))
         if not body.get("stream"):
             return httpx2.Response(200, json=completion)
         wanted = body.get("stream_options")
-        return _streamed(completion, isinstance(wanted, Mapping) and bool(wanted.get("include_usage")))
+        return streamed(completion, isinstance(wanted, Mapping) and bool(wanted.get("include_usage")))
 
 
 def completion_of(reply: Reply, model: str) -> dict[str, Any]:
@@ -77,7 +77,8 @@ def completion_of(reply: Reply, model: str) -> dict[str, Any]:
     return done
 
 
-def _streamed(completion: dict[str, Any], with_usage: bool) -> httpx2.Response:
+def streamed(completion: dict[str, Any], with_usage: bool) -> httpx2.Response:
+    """A completion as a stream of chunks, in pieces as an endpoint sends them."""
     choice = completion["choices"][0]
     said = choice["message"]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": "" if said.get("content") else None}]
@@ -94,7 +95,7 @@ def _streamed(completion: dict[str, Any], with_usage: bool) -> httpx2.Response:
     return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=lines.encode())
 
 
-def _refused(status: int, why: str) -> httpx2.Response:
-    return httpx2.Response(
-        status, json={"error": {"message": why, "type": "agentlab", "code": None}}, headers={"x-should-retry": "false"}
-    )
+def refused(status: int, why: str, kind: str = "agentlab") -> httpx2.Response:
+    """An error as an endpoint words it, not to be tried again."""
+    error = {"message": why, "type": kind, "code": None}
+    return httpx2.Response(status, json={"error": error}, headers={"x-should-retry": "false"})
