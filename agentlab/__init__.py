@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .agent import Agent
+from .budget import Budget
 from .guards import Approve, Cap, Isolate, Repeats, Timeout, Truncate, Validate
 from .ladder import climb
 from .lint import lint
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Agent", "Approve", "Ask", "Call", "Cap", "Held", "Isolate", "Ledger", "Note", "Repeats", "Reply", "Result", "Ruling", "Run",
-    "Stop", "System", "Timeout", "Tool", "Truncate", "User", "Validate", "climb", "guarded", "lab", "lint", "models", "naked",
-    "perform", "steps", "tool", "worlds",
+    "Agent", "Approve", "Ask", "Budget", "Call", "Cap", "Held", "Isolate", "Ledger", "Note", "Repeats", "Reply", "Result",
+    "Ruling", "Run", "Stop", "System", "Timeout", "Tool", "Truncate", "User", "Validate", "climb", "guarded", "lab", "lint",
+    "models", "naked", "perform", "steps", "tool", "worlds",
 ]  # fmt: skip
 _LATER = {"lab", "models", "worlds"}
 

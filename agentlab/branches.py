@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from .door import Line
 from .records import Entry, Note, Reply
-from .rows import ROLES, Bar, Row, bar_of, note_row, row_of, weight, whole
+from .rows import ROLES, Bar, Row, bar_of, note_row, row_of, weights, whole
 from .run import Run
 
 Place = Literal["request", "reply", "call", "result", "end"]
@@ -108,9 +108,8 @@ class Branch:
                 if isinstance(entry, Reply):
                     self.names.update((call.id, call.name) for call in entry.calls)
                 self.rows.append(row_of(i, entry, self.names, edited))
-                counted = weight(entry)
-                if counted:
-                    self.sums[counted[0]] += counted[1]
+                for role, count in weights(entry):
+                    self.sums[role] += count
             self.entries.append(entry)
 
     def add_bar(self, sums: Mapping[str, int] | None, tool_tokens: int) -> None:

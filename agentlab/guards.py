@@ -21,6 +21,7 @@ from .tools import ToolError, UnknownTool, is_a_time
 from .truncation import shorten
 from .validation import checked
 from .wire import CUT, ModelError
+from .written import written_call
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,11 @@ class Isolate:
 
     # C1-C5. Nothing that a tool does may leave the loop: SystemExit and a cancellation of its own are failures like others.
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
-        if isinstance(action, Ask) and not action.last and (blank := _blank(run)):
-            return Stop("stuck", blank, (Note("Isolate", blank),))
+        if isinstance(action, Ask) and not action.last and (why := _no_use(run)):
+            return Stop("stuck", why, (Note("Isolate", why),))
         task = _this_task()
         try:
-            return await act(run, action)
+            return _judged(await act(run, action), action)
         except KeyboardInterrupt:
             raise
         except (asyncio.CancelledError, GeneratorExit) as error:
@@ -68,13 +69,47 @@ class Isolate:
         return text, f"the tool raised {type(error).__name__}"
 
 
-def _blank(run: Run) -> str:
-    """What to say where the last reply was none: asked the same again, the model would likely do the same."""
-    last = run.turns(1)
-    if not last or last[0].calls or last[0].final:
+# What a model is told whose reply is no answer and holds no call that could run (C1, C4); then it has another try.
+EMPTY = "Your reply was empty. Make a tool call, or give your answer in plain text."
+ANNOUNCED = "You announced a tool call, but none came with it, and nothing was run. Make the call now, or give your answer."
+WRITTEN = "Nothing was run: you wrote a call{name} into your text. Send it as a real tool call, or answer in plain text."
+UNKNOWN = "Nothing was run: you wrote a call into your text, and there is no tool {name!r}. Answer in plain text{tools}."
+TRIES = 3  # replies in a row that are of no use; then the run is stuck
+
+
+def _judged(entry: Entry, action: Action) -> Entry:
+    """The reply, with what is wrong with it where it looks like an answer and is none."""
+    if not isinstance(action, Ask) or action.last or not isinstance(entry, Reply) or entry.calls or entry.declined or entry.fault:
+        return entry
+    fault = _fault(entry, [str(tool.get("function", {}).get("name")) for tool in action.tools or ()])
+    return replace(entry, fault=fault, notes=(*entry.notes, Note("Isolate", fault))) if fault else entry
+
+
+def _fault(reply: Reply, names: list[str]) -> str:
+    if not reply.text.strip():
+        return "" if reply.finish in CUT else EMPTY  # cut off before a word: asked again, it would be again
+    if reply.finish in ("tool_calls", "function_call"):
+        return ANNOUNCED
+    if not names or (name := written_call(reply.text, names)) is None:
         return ""
-    limit = "it ran into its output limit" if last[0].finish in CUT else "no text and no call"
-    return f"the model sent an empty reply ({limit})"
+    if name and name not in names:
+        return UNKNOWN.format(name=name[:64], tools=f", or call one of {', '.join(names)}" if names else "")
+    return WRITTEN.format(name=f" of {name}" if name else "")
+
+
+def _no_use(run: Run) -> str:
+    """What to say where the last replies were none: asked once more, the model would likely do the same."""
+    last = run.turns(TRIES)
+    if not last or last[-1].calls or last[-1].final:
+        return ""
+    if not last[-1].fault:
+        limit = "it ran into its output limit" if last[-1].finish in CUT else "no text and no call"
+        return f"the model sent an empty reply ({limit})"
+    if len(last) < TRIES or not all(reply.fault for reply in last):
+        return ""
+    if last[-1].fault == EMPTY:
+        return f"the model sent an empty reply, {TRIES} times in a row"
+    return f"{TRIES} replies in a row were neither an answer nor a call that could run"
 
 
 def _this_task() -> asyncio.Task[Any] | None:
@@ -117,10 +152,12 @@ class Repeats:
 
     limit: int = 2  # D3: how often an equal call may run between two questions
     period: int = 8  # D4: the longest circle of calls that is named as one
+    same: int = 8  # D4: how many turns in a row may bring one and the same result, though the arguments change
 
     def __post_init__(self) -> None:
         at_least_one(f"Repeats(limit={self.limit!r})", self.limit)
         at_least_one(f"Repeats(period={self.period!r})", self.period)
+        at_least_one(f"Repeats(same={self.same!r})", self.same)
 
     async def __call__(self, run: Run, action: Action, act: Act) -> Entry:
         if isinstance(action, Ask):
@@ -135,6 +172,12 @@ class Repeats:
         if sibling is not None:
             text = f"Not run a second time: this call is the same as {sibling} in this turn. Its result stands there."
             return Result(action.id, text, error=True, notes=(Note("Repeats", f"same call as {sibling}"),))
+        if self._no_news(run, action):
+            text = (
+                f"Not run: in each of the last {self.same} turns {action.name} brought the same result, whatever the arguments "
+                f"were. One more will not bring another. Answer from the results that you have{_others(action)}."
+            )
+            return Result(action.id, text, error=True, notes=(Note("Repeats", f"{self.same} turns in a row, one result"),))
         if len(turns) < self.limit:
             return await act(run, action)
         shown = f"{action.name}({_short(canonical(action.arguments), 200)})"
@@ -145,6 +188,15 @@ class Repeats:
             f"or change the arguments{_others(action)}."
         )
         return Result(action.id, text, error=True, notes=(Note("Repeats", f"{shown}: asked for in {when} already"),))
+
+    def _no_news(self, run: Run, call: Call) -> bool:
+        """Change without progress: other arguments turn after turn, and always one result. Not of dangerous tools, whose results
+        are meant to be alike, and where a person sees each call."""
+        if self.same == 1 or call.tool is None or call.tool.dangerous:
+            return False
+        ran = [reply for reply in run.turns(2 * self.same)[:-1] if not _all_refused(run, reply)]
+        last = [{_whole(run.result(one.id)) for one in reply.calls if one.name == call.name} for reply in ran[-self.same :]]
+        return len(last) == self.same and len(last[0]) == 1 and all(one == last[0] for one in last)
 
     def _circle(self, run: Run) -> str:
         """The evidence: the shortest circle that the last turns went round, at least twice."""
@@ -160,9 +212,19 @@ class Repeats:
         return "the last turns repeat what was done before"
 
 
+def _whole(result: Result | None) -> str:
+    """A result as it was before it was cut: two that begin alike may differ where they were cut off."""
+    return "" if result is None else result.text if result.full is None else result.full
+
+
 def _all_refused(run: Run, reply: Reply) -> bool:
     results = [run.result(call.id) for call in reply.calls]
-    return bool(results) and all(r is not None and any(note.guard == "Repeats" for note in r.notes) for r in results)
+    return bool(results) and all(result is not None and by_repeats(result) for result in results)
+
+
+def by_repeats(result: Result) -> bool:
+    """Whether the call was not run since it would have been a repetition."""
+    return any(note.guard == "Repeats" for note in result.notes)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .budget import Budget
 from .guards import Approve, Cap, Isolate, Repeats, Timeout, Truncate, Validate
 from .loop import Guard, all_guards
 
@@ -32,8 +33,9 @@ LADDER = (
     Rung("validate", Validate(), "a tool runs with arguments of the wrong kind", "H1 H2"),
     Rung("timeout", Timeout(), "one tool that hangs holds the run for ever", "C6"),
     Rung("approve", Approve(), "a refund goes out on the model's word alone", "I1 I2"),
+    Rung("budget", Budget(), "one reply asks for a hundred calls, and a dear run goes on while everything fails", "D5 D6"),
 )
-NESTING = ("truncate", "repeats", "validate", "approve", "timeout", "isolate", "cap")  # outermost first
+NESTING = ("budget", "truncate", "repeats", "validate", "approve", "timeout", "isolate", "cap")  # outermost first
 KINDS = {type(rung.guard): rung.name for rung in LADDER if rung.guard is not None}
 
 

@@ -340,7 +340,7 @@ def edited(entry: Entry | str, what: str, text: str, call_id: str | None) -> Ent
         case ((System() | User()), "text"):
             return replace(entry, text=text)
         case Reply(), "text":
-            return replace(entry, text=text, usage=None, notes=())
+            return replace(entry, text=text, usage=None, notes=(), fault="")
         case Reply(calls=calls), "arguments":
             if not any(call.id == call_id for call in calls):
                 raise NotPossible("There is no such call in this reply.")

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .tools import Tool
 
 
+DECLINED = {"content_filter", "refusal", "safety", "SAFETY"}
+
+
 @dataclass(frozen=True)
 class Note:
     """Which guard acted, and why."""
@@ -75,7 +78,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model said. `usage` is the provider's own count, where it gave one."""
+    """What the model said. `usage` is the provider's own count, where it gave one.
+
+    `fault` is what the model is told where this is no answer though it holds no call: it then has another try. `reasoning` is the
+    model's thinking: never run and never an answer; it goes back with the calls of its turn where the endpoint has a field.
+    """
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -84,11 +91,19 @@ class Reply:
     sent: Ask | None = field(default=None, compare=False, repr=False)
     seconds: float = field(default=0.0, compare=False)
     notes: tuple[Note, ...] = field(default=(), compare=False)
+    fault: str = ""
+    reasoning: str = field(default="", compare=False, repr=False)
+    replays: bool = field(default=False, compare=False, repr=False)  # the endpoint wants its reasoning back (RS04)
 
     @property
     def final(self) -> bool:
-        """Whether this is an answer: text and no calls. An empty reply is none (AT08)."""
-        return not self.calls and bool(self.text.strip())
+        """Whether this is an answer: text, no calls, and nothing wrong with it. An empty reply is none (AT08)."""
+        return not self.calls and not self.fault and bool(self.text.strip())
+
+    @property
+    def declined(self) -> bool:
+        """Whether a filter ended the reply, or a gateway calls it refused: its calls are not meant to run (MS08)."""
+        return self.finish in DECLINED
 
 
 @dataclass(frozen=True)

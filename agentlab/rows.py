@@ -43,8 +43,7 @@ def row_of(i: int, entry: Entry, names: Mapping[str, str], edited: bool = False)
             row = note_row(i, sentence_of(entry, names))
             if isinstance(entry, Stop):
                 row["error"] = entry.kind != "interrupted"
-    counted = weight(entry)
-    row["tokens"] = counted[1] if counted else 0
+    row["tokens"] = sum(count for _, count in weights(entry))
     notes = getattr(entry, "notes", ())
     if notes:
         row["notes"] = notes_wire(notes)
@@ -117,18 +116,16 @@ def sendable(value: Any) -> Any:
 
 
 # ---- tokens of a request ----
-def weight(entry: Entry) -> tuple[Role, int] | None:
-    """Which part of a request this entry adds to, and how many tokens; None for what is not sent."""
+def weights(entry: Entry) -> list[tuple[Role, int]]:
+    """Which parts of a request this entry adds to, and how many tokens to each; nothing for what is not sent."""
+    wire: list[dict[str, Any]] = []
     match entry:
-        case System() | User() | Result():
-            wire = message(entry)
-        case Reply(text, calls) if calls or text.strip():
-            wire = message(entry)
-        case Stop(kind="capped" | "stuck" | "over_budget"):
-            wire = message(entry)
-        case _:
-            return None
-    return wire["role"], tokens.count_message(wire)
+        case System() | User() | Result() | Stop(kind="capped" | "stuck" | "over_budget"):
+            wire = [message(entry)]
+        case Reply(text, calls):
+            wire = [message(entry)] if calls or text.strip() else []
+            wire += [message(User(entry.fault))] if entry.fault else []
+    return [(sent["role"], tokens.count_message(sent)) for sent in wire]
 
 
 def weigh(messages: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -35,6 +35,7 @@ class _Mark(NamedTuple):
     stop: int = -1  # the first stop since the last question; an interruption is none, it can be resumed
     stops: int = 0
     messages: int = 0  # how many there are on the wire
+    calls: int = 0  # calls since the last question
 
 
 class _Trunk:
@@ -52,6 +53,8 @@ class _Trunk:
         self.rulings: dict[str, list[int]] = {}
         self.replies: list[int] = []
         self.alike: dict[str, list[tuple[int, int]]] = {}  # digest -> (reply, place in it) of every such call
+        self.sizes = [0]  # tokens of the first n messages; counted when they are asked for
+        self.costs = [0]  # tokens of the first n requests and replies; likewise
 
     def add(self, entry: Entry) -> None:
         at = len(self.entries)
@@ -61,18 +64,21 @@ class _Trunk:
                 self.wire.append(message(entry))
             case User():
                 self._settle(mark)
-                mark = mark._replace(asked=at, replies=0, stop=-1, stops=0)
+                mark = mark._replace(asked=at, replies=0, stop=-1, stops=0, calls=0)
                 self.wire.append(message(entry))
             case Reply():
                 self._settle(mark)
                 for call_id in dict.fromkeys(call.id for call in entry.calls):
                     self.ids.setdefault(call_id, []).append(at)
-                mark = mark._replace(reply=at, replies=mark.replies + 1, turn=mark.turn + 1)
+                calls = mark.calls + len(entry.calls)
+                mark = mark._replace(reply=at, replies=mark.replies + 1, turn=mark.turn + 1, calls=calls)
                 self.replies.append(at)
                 for k, call in enumerate(entry.calls):
                     self.alike.setdefault(call.digest, []).append((at, k))
                 if entry.calls or entry.text.strip():  # an empty message is refused by endpoints: it is not sent
                     self.wire.append(message(entry))
+                if entry.fault:
+                    self.wire.append(message(User(entry.fault)))
             case Result():
                 self.results.setdefault(entry.call_id, []).append(at)
             case Held():
@@ -146,10 +152,10 @@ class Log(Sequence[Entry]):
 class Messages(Sequence[dict[str, Any]]):
     """Wire messages, made when they are looked at: a new dict each time, so that nobody can change the history."""
 
-    __slots__ = ("_n", "_trunk")
+    __slots__ = ("_n", "trunk")
 
     def __init__(self, trunk: _Trunk, n: int) -> None:
-        self._trunk, self._n = trunk, n
+        self.trunk, self._n = trunk, n
 
     def __len__(self) -> int:
         return self._n
@@ -164,10 +170,10 @@ class Messages(Sequence[dict[str, Any]]):
         where = at + self._n if at < 0 else at
         if not 0 <= where < self._n:
             raise IndexError(f"there are {self._n} messages; there is no message {at}")
-        return _copied(self._trunk.wire[where])
+        return _copied(self.trunk.wire[where])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return map(_copied, islice(self._trunk.wire, self._n))
+        return map(_copied, islice(self.trunk.wire, self._n))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Messages | list | tuple):
@@ -346,7 +352,8 @@ class Run:
             return [] if said or mark.stops > 1 or not degraded else [self._ask(last=True)]
         if opened := self._open:
             return [call for call in opened if not self.holding(call.id)]
-        return [] if mark.reply > mark.asked and cast(Reply, self._trunk.entries[mark.reply]).final else [self._ask()]
+        last = self._trunk.entries[mark.reply] if mark.reply > mark.asked else None
+        return [] if isinstance(last, Reply) and (last.final or last.declined) else [self._ask()]
 
     def _ask(self, last: bool = False) -> Ask:
         mark = self._mark
@@ -354,7 +361,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """running, waiting, answered, capped, stuck, over_budget, failed or interrupted."""
+        """running, waiting, answered, capped, stuck, over_budget, failed (a reply that a filter ended, too) or interrupted."""
         if self._interrupted:
             return "interrupted"
         if self.todo:
@@ -362,7 +369,9 @@ class Run:
         if self.held:
             return "waiting"
         stop = self.stop
-        return stop.kind if stop else "answered" if self._mark.reply > self._mark.asked else "running"
+        if stop or self._mark.reply <= self._mark.asked:
+            return stop.kind if stop else "running"
+        return "failed" if cast(Reply, self._trunk.entries[self._mark.reply]).declined else "answered"
 
     @property
     def answer(self) -> str | None:
@@ -372,12 +381,14 @@ class Run:
             return None
         mark = self._mark
         word = cast(Reply, self._trunk.entries[mark.reply]).text if mark.reply > max(mark.asked, mark.stop) else ""
+        if not word.strip() and not self.stop:
+            return "There is no answer: a filter of the provider ended the reply."
         return word if word.strip() or not self.stop else self._found_so_far(self.stop)
 
     def _found_so_far(self, stop: Stop) -> str:
         entries = self.log[self._mark.asked + 1 :]
         names = {call.id: call.name for entry in entries if isinstance(entry, Reply) for call in entry.calls}
-        said = [entry.text for entry in entries if isinstance(entry, Reply) and entry.text.strip()][-1:]
+        said = [entry.text for entry in entries if isinstance(entry, Reply) and entry.text.strip() and not entry.fault][-1:]
         found = [
             f"- {names.get(r.call_id, r.call_id)}: {r.text[:300]}" for r in entries if isinstance(r, Result) and not r.error
         ][-5:]
@@ -389,6 +400,34 @@ class Run:
         """The whole history as wire messages, results in call order; new dicts each time."""
         ready = [self.result(call.id) for call in cast(Reply, self._trunk.entries[self._mark.reply]).calls] if self._open else []
         return [*Messages(self._trunk, self._mark.messages), *(message(result) for result in ready if result)]
+
+    @property
+    def carried(self) -> int:
+        """Tokens of the history as the next request carries it, counted here."""
+        from .tokens import size_of
+
+        return size_of(self._trunk, self._mark.messages)
+
+    @property
+    def carried_before(self) -> int:
+        """The same of the request before it, 0 for the first since the question."""
+        from .tokens import size_of
+
+        mark = self._mark
+        return size_of(self._trunk, self._trunk.marks[mark.reply - 1].messages) if mark.reply > mark.asked else 0
+
+    @property
+    def spent(self) -> int:
+        """Tokens of all requests and replies since the last question: the provider's counts, else counted here."""
+        from .tokens import cost_of
+
+        return cost_of(self._trunk, self._mark.turn) - cost_of(self._trunk, self._mark.turn - self._mark.replies)
+
+    def place(self, call_id: str) -> tuple[int, int]:
+        """How many calls came before the turn of this one since the question, and how many before it in its turn."""
+        mark = self._mark
+        calls = cast(Reply, self._trunk.entries[mark.reply]).calls if mark.reply >= 0 else ()
+        return mark.calls - len(calls), next((k for k, call in enumerate(calls) if call.id == call_id), 0)
 
     @property
     def usage(self) -> Usage:

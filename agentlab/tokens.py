@@ -18,7 +18,8 @@ from .arguments import plain_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .run import Run
+    from .records import Reply
+    from .run import Run, _Trunk
 
 exact: bool = find_spec("toktok") is not None
 ENCODING = "o200k_base"
@@ -110,29 +111,47 @@ def usage_of(run: Run) -> Usage:
     from .records import Reply
 
     replies = run.of(Reply)
-    upto = [0]
-    for message in run.messages:
-        upto.append(upto[-1] + count_message(message))
-    tools: dict[int, int] = {}
-    prompt = completion = reported = 0
-    for reply in replies:
-        if reply.usage is not None:
-            reported += 1
-            prompt += reply.usage.get("prompt", 0)
-            completion += reply.usage.get("completion", 0)
-            continue
-        if reply.sent is not None:
-            offered = reply.sent.tools or ()
-            if id(offered) not in tools:
-                tools[id(offered)] = count_tools(offered)
-            prompt += tools[id(offered)] + _sent(reply.sent.messages, upto) + AROUND_REPLY
-        completion += count(reply.text) + sum(count(call.name) + count(call.arguments) + AROUND_CALL for call in reply.calls)
-    return Usage(len(replies), prompt, completion, reported)
+    parts = [_parts(reply) for reply in replies]
+    reported = sum(reply.usage is not None for reply in replies)
+    return Usage(len(replies), sum(prompt for prompt, _ in parts), sum(written for _, written in parts), reported)
 
 
-def _sent(messages: Sequence[Mapping[str, Any]], upto: list[int]) -> int:
+def size_of(trunk: _Trunk, n: int) -> int:
+    """Tokens of the first `n` messages of a history. Each message is counted once, whoever asks."""
+    for at in range(len(trunk.sizes) - 1, n):
+        trunk.sizes.append(trunk.sizes[at] + count_message(trunk.wire[at]))
+    return trunk.sizes[n]
+
+
+def cost_of(trunk: _Trunk, n: int) -> int:
+    """Tokens of the first `n` requests and replies of a history."""
+    from .records import Reply
+
+    for at in range(len(trunk.costs) - 1, n):
+        reply = trunk.entries[trunk.replies[at]]
+        trunk.costs.append(trunk.costs[at] + (sum(_parts(reply)) if isinstance(reply, Reply) else 0))
+    return trunk.costs[n]
+
+
+def _parts(reply: Reply) -> tuple[int, int]:
+    """What a request took, and its reply."""
     from .run import Messages
 
-    if isinstance(messages, Messages) and len(messages) < len(upto):
-        return upto[len(messages)]  # a beginning of the history: counted once, not once for each request
-    return sum(map(count_message, messages))
+    if reply.usage is not None:
+        return reply.usage.get("prompt", 0), reply.usage.get("completion", 0)
+    written = count(reply.text) + sum(count(call.name) + count(call.arguments) + AROUND_CALL for call in reply.calls)
+    if reply.sent is None:
+        return 0, written
+    sent = reply.sent.messages
+    history = size_of(sent.trunk, len(sent)) if isinstance(sent, Messages) else sum(map(count_message, sent))
+    return count_same(reply.sent.tools or ()) + history + AROUND_REPLY, written
+
+
+_same: list[Any] = [(), 0]
+
+
+def count_same(tools: Sequence[Mapping[str, Any]]) -> int:
+    """`count_tools`, at once where the same object is counted again, as it is for request after request."""
+    if _same[0] is not tools:
+        _same[:] = [tools, count_tools(tools)]
+    return int(_same[1])

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from .arguments import as_sent, plain_text
-from .records import Call, Reply, Result, Stop, System, User
+from .records import DECLINED, Call, Reply, Result, Stop, System, User
 
 CUT = {"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"}
-NOT_MEANT = {"content_filter", "refusal", "safety", "SAFETY"}
+THINKING = re.compile(r"<(think|thinking|thought)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+THOUGHT = re.compile(r"\A(.*?)</(?:think|thinking|thought)>", re.DOTALL)
 LEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 LAST_WORD = (
     "The run was stopped: {why}. You have no tools now. Give your best answer from what is known above, "
@@ -53,9 +54,26 @@ def reply_from(completion: Any) -> Reply:
     finish = str(choice.get("finish_reason") or "")
     if finish == "error":
         raise ModelError("The endpoint broke off while the model was writing (finish_reason: error).")
-    text = text_in(message.get("content")) or text_in(message.get("refusal"))
-    calls = () if finish in NOT_MEANT else tuple(_calls(message, finish in CUT))
-    return Reply(text, calls, finish, _usage(completion.get("usage")))
+    text, thought = without_thinking(text_in(message.get("content")))
+    text = text if text.strip() else text_in(message.get("refusal")) or text
+    given = message.get("reasoning_content", message.get("reasoning"))
+    given = given if isinstance(given, str) else ""
+    calls = () if finish in DECLINED else tuple(_calls(message, finish in CUT))
+    return Reply(
+        text, calls, finish, _usage(completion.get("usage")), reasoning=given or thought, replays="reasoning_content" in message
+    )
+
+
+def without_thinking(text: str) -> tuple[str, str]:
+    """`text` without what stands in thinking tags, and that. A tag left open goes on to the end, one never opened began it."""
+    if "<th" not in text and "</th" not in text:
+        return text, ""
+    thoughts = [match[2] for match in THINKING.finditer(text)]
+    rest = THINKING.sub("", text)
+    if never_opened := THOUGHT.match(rest):
+        thoughts.insert(0, never_opened[1])
+        rest = rest[never_opened.end() :]
+    return (rest.strip(), "\n".join(thoughts).strip()) if thoughts else (text, "")
 
 
 def text_in(content: Any) -> str:
@@ -121,11 +139,12 @@ def message(entry: System | User | Reply | Result | Stop) -> dict[str, Any]:
         case Reply(text, calls):
             if not calls:
                 return {"role": "assistant", "content": plain_text(text)}
-            return {
+            sent = {
                 "role": "assistant",
                 "content": plain_text(text) or None,
                 "tool_calls": [_sent(call) for call in calls],
             }
+            return {**sent, "reasoning_content": plain_text(entry.reasoning)} if entry.replays else sent
 
 
 def _sent(call: Call) -> dict[str, Any]:

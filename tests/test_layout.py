@@ -16,13 +16,13 @@ PACKAGE = Path(__file__).resolve().parent.parent / "agentlab"
 
 # The core, lowest first: a module imports only what stands before it.
 CORE = [
-    "arguments", "records", "results", "schema", "tools", "wire", "tokens", "truncation", "validation",
-    "run", "loop", "perform", "naked", "guards", "ladder", "asking", "agent", "lint",
+    "arguments", "written", "records", "results", "schema", "tools", "wire", "tokens", "truncation", "validation",
+    "run", "loop", "perform", "naked", "guards", "budget", "ladder", "asking", "agent", "lint", "streams",
 ]  # fmt: skip
 # Above the core: they read runs. `lab` is what notebooks import.
 VIEWS = [
     "door", "rows", "branches", "own_loop", "their_loop", "state", "twin", "clicks", "stepper",
-    "lab", "models", "worlds", "trace", "widgets",
+    "lab", "models", "serve", "worlds", "trace", "widgets",
 ]  # fmt: skip
 TOP = ["teach", "cli", "doctor", "__main__"]
 # Loaded when used, never by `import agentlab`.

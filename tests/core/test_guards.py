@@ -36,6 +36,7 @@ from agentlab import (
     steps,
     tool,
 )
+from agentlab.guards import ANNOUNCED, EMPTY
 from agentlab.loop import SECONDS_TO_LET_GO
 from agentlab.perform import BEGUN_BEFORE
 from agentlab.records import Action, Entry
@@ -181,15 +182,63 @@ async def test_a_model_out_of_reach_ends_the_run_politely() -> None:
 
 @pytest.mark.parametrize("blank", ["", " \n", {"content": None}, {"content": "", "tool_calls": []}])
 async def test_a_blank_reply_is_no_answer(blank: Any) -> None:
-    """AT08: the model is asked once more; blank again, the run is stuck and says so."""
+    """The model is told and has another try; blank three times in a row, the run is stuck and says so."""
     run = await Agent(models.scripted([blank, "at last"])).run("q")
+    assert (run.status, run.answer) == ("answered", "at last")
+    assert [message["role"] for message in run.messages] == ["user", "user", "assistant"]
+    assert run.messages[1]["content"] == EMPTY
+    run = await Agent(models.scripted([blank] * 4)).run("q")
+    assert (run.status, run.requests) == ("stuck", 4)
+    assert run.answer is not None
+    assert "empty reply, 3 times in a row" in run.answer
+    assert lint(run.messages) == []
+
+
+async def test_a_reply_that_was_cut_before_its_first_word_is_not_asked_for_again() -> None:
+    """AT08: asked the same, it would run into its limit again."""
+    cut = {"choices": [{"message": {"content": None}, "finish_reason": "length"}]}
+    run = await Agent(models.scripted([cut, "at last"])).run("q")
     assert (run.status, run.answer) == ("stuck", "at last")
     assert [type(e).__name__ for e in run.log] == ["User", "Reply", "Stop", "Reply"]
-    run = await Agent(models.scripted([blank, blank])).run("q")
-    assert run.status == "stuck"
-    assert run.answer is not None
-    assert "empty reply" in run.answer
+
+
+async def test_what_is_no_answer_is_never_given_as_one() -> None:
+    """MS06 and its kind: three replies of no use in a row, and the model is asked once more without tools."""
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    written = '{"name": "look", "arguments": {}}'
+    run = await Agent(models.scripted([written, written, written, "It is there."]), [look]).run("q")
+    assert (run.status, run.answer) == ("stuck", "It is there.")
+    run = await Agent(models.scripted([written] * 4), [look]).run("q")
+    assert run.stop is not None
+    assert "neither an answer nor a call" in run.stop.why
     assert lint(run.messages) == []
+    announced = {"choices": [{"message": {"content": "First I look.", "tool_calls": []}, "finish_reason": "tool_calls"}]}
+    run = await Agent(models.scripted([announced, models.call("look"), "Seen."]), [look]).run("q")
+    assert run.answer == "Seen."
+    assert run.messages[2] == {"role": "user", "content": ANNOUNCED}
+
+
+async def test_a_filtered_reply_ends_the_run_and_runs_nothing() -> None:
+    """MS08. Statuses are the contract's: a reply that was taken away is no answer, so the run failed; its text is kept."""
+
+    def wipe() -> str:
+        """Wipe."""
+        raise AssertionError("it ran")
+
+    for text, said in (("I can't help with that.", "I can't help with that."), (None, "There is no answer: a filter")):
+        reply = models.call("wipe")
+        reply["choices"][0]["finish_reason"] = "content_filter"
+        reply["choices"][0]["message"]["content"] = text
+        run = await Agent(models.scripted([reply]), [wipe]).run("q")
+        assert (run.status, run.requests, run.of(Result)) == ("failed", 1, [])
+        assert (run.answer or "").startswith(said)
+    refusal = {"role": "assistant", "content": None, "refusal": "No, sorry."}
+    run = await Agent(models.scripted([refusal])).run("q")
+    assert (run.status, run.answer) == ("answered", "No, sorry.")  # the model's own word is an answer
 
 
 # ---- cap: D1, D2 ----

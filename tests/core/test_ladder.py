@@ -8,15 +8,24 @@ from typing import Any
 
 import pytest
 
-from agentlab import Agent, Approve, Cap, Isolate, Repeats, Timeout, Truncate, Validate, climb, guards, models
+from agentlab import Agent, Approve, Budget, Cap, Isolate, Repeats, Timeout, Truncate, Validate, climb, guards, models
 from agentlab.ladder import LADDER, NESTING, nested
 
-ORDER = ["isolate", "cap", "repeats", "width", "truncate", "validate", "timeout", "approve"]
+ORDER = ["isolate", "cap", "repeats", "width", "truncate", "validate", "timeout", "approve", "budget"]
 
 
 def test_the_rungs_in_the_order_taught() -> None:
     assert [rung.name for rung in LADDER] == ORDER
-    assert [type(rung.guard) for rung in LADDER if rung.guard] == [Isolate, Cap, Repeats, Truncate, Validate, Timeout, Approve]
+    assert [type(rung.guard) for rung in LADDER if rung.guard] == [
+        Isolate,
+        Cap,
+        Repeats,
+        Truncate,
+        Validate,
+        Timeout,
+        Approve,
+        Budget,
+    ]
     assert all(rung.breaks and rung.lessons for rung in LADDER)
 
 
@@ -28,7 +37,7 @@ def test_rung_n_is_a_prefix(n: int) -> None:
 
 def test_all_of_them_nest_in_the_order_of_the_design() -> None:
     assert [type(guard).__name__.lower() for guard in climb()] == list(NESTING)
-    assert climb() == climb("approve")
+    assert climb() == climb("budget")
     assert [type(guard) for guard in nested([Isolate(), Approve(), Truncate()])] == [Truncate, Approve, Isolate]
 
 
