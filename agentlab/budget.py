@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from . import tokens
 from .guards import by_repeats
 from .loop import Act, at_least_one
 from .records import Action, Ask, Call, Entry, Note, Reply, Result, Stop
@@ -45,6 +44,8 @@ class Budget:
         longer as it has just grown."""
         if self.tokens is None:
             return ""
+        from . import tokens
+
         history = run.carried + tokens.AROUND_REPLY
         needed = history
         if not ask.last:

@@ -21,7 +21,6 @@ from .tools import ToolError, UnknownTool, is_a_time
 from .truncation import shorten
 from .validation import checked
 from .wire import CUT, ModelError
-from .written import written_call
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,8 @@ def _fault(reply: Reply, names: list[str]) -> str:
         return "" if reply.finish in CUT else EMPTY  # cut off before a word: asked again, it would be again
     if reply.finish in ("tool_calls", "function_call"):
         return ANNOUNCED
+    from .written import written_call  # its patterns take a while to compile
+
     if not names or (name := written_call(reply.text, names)) is None:
         return ""
     if name and name not in names:

@@ -6,7 +6,7 @@ Fields that only describe how an entry came about do not count when entries are 
 
 from __future__ import annotations
 
-import uuid
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -143,7 +143,7 @@ class Ruling:
     arguments: str | None = None
     digest: str = ""
     expired: bool = False
-    id: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False, repr=False)
+    id: str = field(default_factory=lambda: os.urandom(16).hex(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -387,6 +387,7 @@ def test_ctrl_c_in_a_script_ends_it_at_once_and_keeps_the_run() -> None:
         """
         import os, signal, threading
         from agentlab import Agent, models
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it from birth
         def hang() -> str:
             os.kill(os.getpid(), signal.SIGINT)
             threading.Event().wait()
