@@ -120,6 +120,7 @@ def test_import_agentlab_loads_nothing_heavy_and_replaces_nothing() -> None:
 import sys, json, threading, warnings, asyncio
 before = [sys.excepthook, sys.displayhook, threading.excepthook, warnings.showwarning, asyncio.get_event_loop_policy]
 import agentlab
+core = [getattr(agentlab, name) for name in agentlab.__all__ if name not in ("lab", "models", "worlds")]
 after = [sys.excepthook, sys.displayhook, threading.excepthook, warnings.showwarning, asyncio.get_event_loop_policy]
 print(json.dumps([sorted({m.split('.')[0] for m in sys.modules}), before == after]))
 """
