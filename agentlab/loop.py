@@ -74,7 +74,7 @@ async def steps(
                 raise asyncio.CancelledError
         except (asyncio.CancelledError, KeyboardInterrupt):
             if keep:
-                keep(run.plus(*_interrupted(todo, done)))
+                keep(run.plus(*interrupted(todo, done)))
             raise
         run = run.plus(*_in_order(run, todo, done))
         if keep:
@@ -114,7 +114,7 @@ def _fitting(run: Run, action: Action, entry: Entry) -> Entry:
     )
 
 
-def _interrupted(todo: list[Action], done: dict[int, Entry]) -> Iterator[Entry]:
+def interrupted(todo: list[Action], done: dict[int, Entry]) -> Iterator[Entry]:
     unknown = "Interrupted: a person stopped the run while this call was open. Outcome unknown: check before you repeat it."
     for i, action in enumerate(todo):
         if i in done:

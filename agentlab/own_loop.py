@@ -16,7 +16,7 @@ from .agent import Agent
 from .arguments import BadArguments, parse
 from .branches import LAMPS, Branch, Moment, NotPossible, Place, Snapshot, Worlds
 from .door import crashed_line, masked
-from .loop import _interrupted
+from .loop import interrupted
 from .records import Ask, Call, Entry, Note, Reply, Result, Stop, System, User
 from .rows import weigh
 from .run import Messages, Run
@@ -92,7 +92,7 @@ class OwnLoop:
         if run is None or len(run) <= len(moment.run) or run.upto(len(moment.run)) != moment.run or run.status != "interrupted":
             # What has begun and will not end must not run once more when the run is taken up.
             lost = list(moment.run.todo) if begun else []
-            run = moment.run.plus(*_interrupted(lost, {}))
+            run = moment.run.plus(*interrupted(lost, {}))
         self._grown(branch, moment, run)
 
     def _grown(self, branch: Branch, before: Moment, run: Run) -> None:

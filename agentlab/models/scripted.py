@@ -84,5 +84,13 @@ class scripted:  # used as a function; a class, so that the script can be looked
             item = await item if isinstance(item, Awaitable) else item
         if isinstance(item, BaseException) or (inspect.isclass(item) and issubclass(item, BaseException)):
             raise item
+        asked = item.get("tool_calls") if isinstance(item, Mapping) else None
+        if isinstance(item, list) or (
+            isinstance(asked, list) and any(isinstance(one, Mapping) and "choices" in one for one in asked)
+        ):
+            raise ModelError(
+                f"Reply {turn + 1} of the script holds whole replies where calls belong. "
+                'Several calls in one turn are written models.calls(("name", {"argument": value}), …, text="…").'
+            )
         reply = reply_from(item)
         return replace(reply, calls=tuple(replace(one, id=one.id or f"call_{turn}_{k}") for k, one in enumerate(reply.calls)))

@@ -87,6 +87,18 @@ async def test_a_script_may_raise(error: Any) -> None:
     assert (await Agent(models.scripted([error])).run("q")).status == "failed"
 
 
+@pytest.mark.parametrize(
+    "item",
+    [[models.call("a"), models.call("b")], {"role": "assistant", "tool_calls": [models.call("a"), models.call("b")]}],
+)
+async def test_replies_where_calls_belong_are_named(item: Any) -> None:
+    """A likely slip: it came out as two nameless calls."""
+    run = await Agent(models.scripted([item, "done"])).run("q")
+    assert run.stop is not None
+    assert "Reply 1 of the script holds whole replies where calls belong" in run.stop.why
+    assert 'models.calls(("name", {"argument": value})' in run.stop.why
+
+
 @pytest.mark.parametrize("script", ["a text", {"choices": []}, None, 7])
 def test_what_is_no_script_is_refused(script: Any) -> None:
     with pytest.raises(TypeError, match="A script is a list of replies or a function"):
