@@ -6,7 +6,10 @@ which at 200 turns is most of what a hand-written loop costs. A raw body is the 
 
 from __future__ import annotations
 
+import asyncio
 import os
+import random
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +23,19 @@ LAB_HOST = "lab.invalid"  # the base URL of lessons: a name that no network reso
 TURN = "x-agentlab-turn"  # tells the scripted transport how many replies the run has; sent to no other endpoint
 
 
+LONGEST_WAIT = 60.0  # seconds that an endpoint may ask to wait; a person would rather be told
+SPENT = re.compile(
+    r"quota|used up|\bspent\b|exhausted|month|\brenew|out of credit|no credit|insufficient (?:credit|balance|fund)", re.IGNORECASE
+)
+SOON = re.compile(r"per (?:second|minute|min|hour)\b|\b[RT]PM\b|try again in|slow down|too many requests", re.IGNORECASE)
+
+
 class openai:  # used as a function; a class, so that its repr can leave out the key
     """`models.openai("model-name")`, or with an `AsyncOpenAI` client of your own.
 
     The name comes from `OPENAI_MODEL` where it is not given; key and address from `OPENAI_API_KEY` and `OPENAI_BASE_URL`, as
-    the SDK reads them. Retries belong to the SDK (`max_retries`). `options` go into each request as they are (temperature …).
+    the SDK reads them. How often a request is tried again is the client's
+    `max_retries`. `options` go into each request as they are (temperature …).
     Raises ValueError without a model name; `ModelError`, without the key in it, when the endpoint cannot be asked.
     """
 
@@ -67,7 +78,6 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             await client.close()
 
     async def __call__(self, ask: Ask) -> Reply:
-        import httpx2
         import openai as sdk
 
         body: dict[str, Any] = {"model": self.name, "messages": list(ask.messages), **self.options}
@@ -81,7 +91,7 @@ class openai:  # used as a function; a class, so that its repr can leave out the
         client = self.client
         headers = {TURN: str(ask.turn)} if _is_lab(client) else {}
         try:
-            raw: Any = await client.post("/chat/completions", cast_to=httpx2.Response, body=body, options={"headers": headers})
+            raw = await self._posted(client, body, headers)
         except sdk.OpenAIError as error:
             raise ModelError(masked(self._said(error), client)) from None
         except UnicodeError:  # the header cannot be written; its words would quote the key
@@ -101,6 +111,24 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             ) from None
         return reply_from(completion if isinstance(completion, Mapping) else {})
 
+    async def _posted(self, client: AsyncOpenAI, body: dict[str, Any], headers: dict[str, str]) -> Any:
+        """One request, tried again as often as the client's `max_retries` says. This layer alone tries again: the SDK would do it
+        where the quota is used up, too, and would not say so."""
+        import httpx2
+        import openai as sdk
+
+        tries = 1 + int(getattr(client, "max_retries", 0))
+        for tried in range(tries):
+            try:
+                options: Any = {"headers": headers, "max_retries": 0}
+                return await client.post("/chat/completions", cast_to=httpx2.Response, body=body, options=options)
+            except sdk.APIError as error:
+                wait = patience(error, tried)
+                if wait is None or tried == tries - 1:
+                    raise
+            await asyncio.sleep(wait)
+        raise AssertionError("the last try returns or raises")
+
     def _said(self, error: Exception) -> str:
         """What happened and what to do, by the kind of error."""
         import openai as sdk
@@ -118,11 +146,50 @@ class openai:  # used as a function; a class, so that its repr can leave out the
             case sdk.NotFoundError():
                 about = f"{where} knows no model {self.name!r}, or the address is wrong (404): {_detail(error)}."
                 return f"{about} Change the model name, or OPENAI_BASE_URL."
+            case sdk.RateLimitError() if _is_spent(error):
+                return f"{where}: the quota is used up (429): {_detail(error)}. Trying again does not help before it is renewed."
             case sdk.RateLimitError():
-                return f"{where} asks to wait, or the quota is used up (429): {_detail(error)}"
+                asked = error.response.headers.get("retry-after")
+                hint = f" It asks to wait {asked[:40]} s." if asked else ""
+                return f"{where} asks to wait, since too much came at once (429): {_detail(error)}.{hint}"
             case sdk.APIStatusError():
                 return f"{where} answered {error.status_code}: {_detail(error)}"
         return f"{type(error).__name__}: {error}"
+
+
+def patience(error: Any, tried: int) -> float | None:
+    """How many seconds to wait before the same request is sent again; None where that is of no use.
+
+    What the endpoint asks for (Retry-After) is waited, up to a minute; else half a second, doubled each time. A request that was
+    refused is never sent again as it is, nor is one whose quota is used up."""
+    import openai as sdk
+
+    if isinstance(error, sdk.APIConnectionError):  # a timeout is one
+        return _backoff(tried)
+    status, headers = getattr(error, "status_code", 0), getattr(getattr(error, "response", None), "headers", {})
+    if _is_spent(error) or headers.get("x-should-retry") == "false":
+        return None
+    if status not in (408, 409, 429) and status < 500:
+        return None
+    try:
+        asked = float(headers.get("retry-after-ms", "")) / 1000 if "retry-after-ms" in headers else float(headers["retry-after"])
+    except (KeyError, ValueError):  # none, or a date
+        return _backoff(tried)
+    return asked if 0 <= asked <= LONGEST_WAIT else None
+
+
+def _backoff(tried: int) -> float:
+    return float(min(0.5 * 2**tried, 8.0)) * random.uniform(0.75, 1.0)  # many that failed together do not come back together
+
+
+def _is_spent(error: Any) -> bool:
+    """Whether a 429 says that a quota is used up, rather than that too much came at once."""
+    if getattr(error, "status_code", 0) != 429:
+        return False
+    if {getattr(error, "code", None), getattr(error, "type", None)} & {"insufficient_quota", "billing_hard_limit_reached"}:
+        return True
+    said = _detail(error)
+    return bool(SPENT.search(said)) and not SOON.search(said)
 
 
 def _detail(error: Any) -> str:

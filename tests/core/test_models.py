@@ -14,7 +14,10 @@ from openai import AsyncOpenAI
 
 from agentlab import Agent, Call, Reply, Result, Run, climb, models, naked, tool
 from agentlab.models.offline import BASE_URL
+from agentlab.tools import Toolbox
 from agentlab.wire import message, reply_from
+
+from .test_cases import CASES
 
 KEY = "sk-secret-0123456789abcdef"
 
@@ -210,7 +213,7 @@ FAULTS = {
     ),
     "quota": (
         httpx2.Response(429, json={"error": {"message": "monthly limit"}}),
-        "asks to wait, or the quota is used up (429): monthly limit",
+        "the quota is used up (429): monthly limit. Trying again does not help",
     ),
     "overloaded": (httpx2.Response(500, text=f"trace with {KEY} in it"), "answered 500"),
     "unreachable": (httpx2.ConnectError(f"no route, {KEY}"), "cannot be reached. Check OPENAI_BASE_URL"),
@@ -341,3 +344,93 @@ async def test_models_may_be_asked_side_by_side() -> None:
     runs = await asyncio.gather(*(Agent(model).run(f"q{i}") for i in range(5)))
     assert [run.answer for run in runs] == [f"q{i}" for i in range(5)]
     assert all(isinstance(run, Run) for run in runs)
+
+
+# ---- trying again: one layer's business (D6, and the reports PB03, PB05, PB09) ----
+class Waits:
+    """The seconds that were waited, in a test where nobody does."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds: list[float] = []
+        real = asyncio.sleep
+
+        async def sleep(seconds: float) -> None:
+            if seconds:
+                self.seconds.append(seconds)
+            await real(0)
+
+        monkeypatch.setattr("agentlab.models.endpoint.asyncio.sleep", sleep)
+
+
+def patient(answers: list[Any], retries: int = 3) -> tuple[Agent, Endpoint]:
+    left = iter(answers)
+    endpoint = Endpoint(lambda request: next(left))
+    sdk = AsyncOpenAI(api_key=KEY, base_url=BASE_URL, max_retries=retries, http_client=httpx2.AsyncClient(transport=endpoint))
+    return Agent(models.openai("m", sdk), [look]), endpoint
+
+
+def says(status: int, message: str = "no", **headers: str) -> httpx2.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx2.Response(status, json={"error": {"message": message}}, headers=named)
+
+
+OK = models.say("ok")
+
+
+async def test_pb03_what_the_endpoint_asks_for_is_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    agent, endpoint = patient([says(429, "slow down", retry_after="2"), says(429, "slow down", retry_after_ms="300"), OK])
+    run = await agent.run("x")
+    assert (run.answer, waits.seconds, len(endpoint.asked)) == ("ok", [2.0, 0.3], 3)
+    assert endpoint.asked[0] == endpoint.asked[2]
+
+
+async def test_else_half_a_second_doubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    agent, _ = patient([says(500), says(503, retry_after="Wed, 21 Oct"), httpx2.ConnectError("gone"), OK])
+    assert (await agent.run("x")).answer == "ok"
+    assert [round(seconds / 0.5 / 2**n, 2) <= 1.0 for n, seconds in enumerate(waits.seconds)] == [True] * 3
+    assert waits.seconds == sorted(waits.seconds)
+
+
+@pytest.mark.parametrize("case", ["PB05", "PB09"])
+async def test_a_quota_that_is_used_up_is_final(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    rows = CASES[case]["input"]["responses"]
+    answers = [httpx2.Response(row["http_status"], json=row["body"]) if "http_status" in row else row for row in rows]
+    agent, endpoint = patient(answers)
+    if case == "PB05":
+        agent.tools = Toolbox({"ls": lambda: "a"})
+    run = await agent.run("x")
+    assert (run.status, waits.seconds) == ("failed", [])
+    assert len(endpoint.asked) == (2 if case == "PB05" else 1)
+    assert run.stop is not None
+    assert rows[-1]["body"]["error"]["message"] in run.stop.why
+    assert "Trying again does not help" in run.stop.why
+    assert case == "PB09" or "- ls: a" in (run.answer or "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "tries"),
+    [
+        (says(400), 1), (says(401), 1), (says(403), 1), (says(404), 1), (says(413), 1), (says(422), 1),
+        (says(408), 4), (says(409), 4), (says(502), 4),
+        (says(429, "Rate limit reached: 3 RPM. Add a quota. Try again in 20s"), 4),
+        (says(429, "You exceeded your current quota"), 1), (says(429, "Out of credits"), 1),
+        (says(503, x_should_retry="false"), 1),
+        (says(429, retry_after="3600"), 1), (says(429, retry_after="-1"), 1), (says(429, retry_after="nan"), 1),
+        (httpx2.Response(429, json={"error": {"message": "no", "code": "insufficient_quota"}}), 1),
+    ],
+)  # fmt: skip
+async def test_what_is_sent_again_and_what_never(answer: Any, tries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    Waits(monkeypatch)
+    agent, endpoint = patient([answer] * 9)
+    run = await agent.run("x")
+    assert (run.status, len(endpoint.asked)) == ("failed", tries)
+    assert KEY not in repr(run.log)
+
+
+async def test_a_wait_that_is_too_long_is_told() -> None:
+    agent, _ = patient([says(429, retry_after="3600")])
+    run = await agent.run("x")
+    assert "It asks to wait 3600 s" in (run.stop.why if run.stop else "")
