@@ -30,7 +30,8 @@ def reply_from(completion: Any) -> Reply:
     if isinstance(completion, Reply):
         return completion
     if isinstance(completion, str):
-        return Reply(completion)
+        text, thought = without_thinking(completion)
+        return Reply(text, reasoning=thought)
     if not isinstance(completion, Mapping):
         raise ModelError(f"The model returned {type(completion).__name__}, not a chat completion.")
     if completion.get("error"):

@@ -84,8 +84,9 @@ def test_any_text_is_looked_at_without_harm(text: str) -> None:
 )
 def test_thinking_is_no_answer(text: str, rest: str, thought: str) -> None:
     assert without_thinking(text) == (rest, thought)
-    reply = reply_from({"role": "assistant", "content": text})
-    assert (reply.text, reply.reasoning, reply.replays) == (rest, thought, False)
+    for said in (text, {"role": "assistant", "content": text}):
+        reply = reply_from(said)
+        assert (reply.text, reply.reasoning, reply.replays) == (rest, thought, False)
 
 
 @given(st.text(alphabet="<>/think abc", max_size=60))
