@@ -168,6 +168,10 @@ class OwnLoop:
                 calls = [action for action in run.todo if isinstance(action, Call)]
                 if calls:
                     return f"The model asks for {_names(calls)}. Step goes to the place before that runs."
+                if run.todo:
+                    return "The reply is no answer, and nothing in it can run. Step asks the model once more."
+                if run.status == "failed":
+                    return "A filter of the provider ended the reply: there is no answer. Step ends the run."
                 return "The reply asks for no tool: it is the answer. Step ends the run."
             case "call":
                 return self._call_says(run)

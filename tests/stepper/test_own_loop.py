@@ -386,6 +386,25 @@ async def test_a_run_is_taken_up_where_it_stands(tools: list[Tool], till: Till) 
     assert len(whole.branch.rows) == 2
 
 
+@pytest.mark.parametrize(
+    ("said", "next_", "after"),
+    [
+        ('{"name": "look", "arguments": {}}', "no answer, and nothing in it can run. Step asks the model once more", "request"),
+        ("", "no answer, and nothing in it can run. Step asks the model once more", "request"),
+        ({"choices": [{"message": {"content": "No."}, "finish_reason": "content_filter"}]}, "A filter of the provider", "end"),
+        ("Done.", "it is the answer. Step ends the run", "end"),
+    ],
+)
+async def test_a_reply_that_is_no_answer_is_not_called_one(tools: list[Tool], said: Any, next_: str, after: str) -> None:
+    stepper = stepper_of(Agent(models.scripted([said, "Done."]), tools))
+    await stepper.step()
+    state = stepper.state()
+    assert (state["phase"], state["can"]["step"]) == ("reply", True)
+    assert next_ in state["next"]
+    await stepper.step()
+    assert stepper.state()["phase"] == after
+
+
 # ---- stopping ----
 async def test_stop_cancels_what_runs_within_a_second(till: Till) -> None:
     begun, cancelled = asyncio.Event(), asyncio.Event()
