@@ -24,6 +24,9 @@ from pathlib import Path
 from types import CodeType, CoroutineType, FrameType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from .streams import completion_in
+from .wire import ModelError
+
 if TYPE_CHECKING:
     from httpx2 import AsyncBaseTransport, Request, Response
 else:  # httpx2 is loaded when the first request comes: a transport needs no more than the three methods below
@@ -176,7 +179,10 @@ class Answer:
         """The chat completion in it; a stream is put together. What is no completion comes as {"error": …}."""
         text = self.content.decode("utf-8", "replace")
         if self.streamed:
-            return assembled(text)
+            try:
+                return completion_in(text)
+            except ModelError as error:
+                return {"error": {"message": str(error)}}
         try:
             found = json.loads(text)
         except ValueError:
@@ -202,36 +208,6 @@ class Answer:
         import httpx2
 
         return httpx2.Response(self.status, headers=list(self.headers), content=self.content, request=request)
-
-
-def assembled(stream: str) -> dict[str, Any]:
-    """One chat completion out of the chunks of a stream."""
-    message: dict[str, Any] = {"role": "assistant", "content": ""}
-    calls: dict[int, dict[str, Any]] = {}
-    found: dict[str, Any] = {}
-    finish = None
-    for line in stream.splitlines():
-        if not line.startswith("data:") or line.strip() == "data: [DONE]":
-            continue
-        try:
-            chunk = json.loads(line[5:])
-        except ValueError:
-            continue
-        found.update({key: value for key, value in chunk.items() if key != "choices" and value is not None})
-        for choice in (chunk.get("choices") or [])[:1]:
-            finish = choice.get("finish_reason") or finish
-            delta = choice.get("delta") or {}
-            message["content"] += delta.get("content") or ""
-            for part in delta.get("tool_calls") or []:
-                empty = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-                call = calls.setdefault(part.get("index", 0), empty)
-                call["id"] = part.get("id") or call["id"]
-                inner = part.get("function") or {}
-                call["function"]["name"] += inner.get("name") or ""
-                call["function"]["arguments"] += inner.get("arguments") or ""
-    if calls:
-        message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    return {**found, "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 
 @dataclass(eq=False)

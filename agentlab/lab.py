@@ -61,7 +61,9 @@ def client(script: Any = None, model: str | None = None) -> AsyncOpenAI:
             f"No endpoint for the model {name!r}. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a local server, "
             'or keep MODEL = "scripted".'
         )
-    http = httpx2.AsyncClient(transport=Door(_Network()))
+    from .models.tape import network
+
+    http = httpx2.AsyncClient(transport=Door(network()))
     return openai.AsyncOpenAI(api_key=key or "none", base_url=address, http_client=http)
 
 
@@ -86,29 +88,6 @@ def _which(script: Any, name: str | None) -> tuple[Any, str]:
 
         script = zoo.honest()
     return script, name
-
-
-if TYPE_CHECKING:
-    from httpx2 import AsyncBaseTransport, AsyncClient, Request, Response
-else:
-    AsyncBaseTransport = object
-
-
-class _Network(AsyncBaseTransport):
-    """The real network as a transport: an ordinary client, so that proxies and certificates are read from the environment."""
-
-    _client: AsyncClient | None = None
-
-    async def handle_async_request(self, request: Request) -> Response:
-        import httpx2
-
-        if self._client is None:
-            self._client = httpx2.AsyncClient()
-        return await self._client.send(request, stream=True)
-
-    async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
 
 
 # ---- the stepper ----

@@ -116,6 +116,14 @@ class Assembly:
         return {"id": "chatcmpl-stream", "object": "chat.completion", "created": 0, **self._head, "choices": [choice]}
 
 
+def completion_in(text: str) -> dict[str, Any]:
+    """The completion in a whole body of server-sent events. Raises `ModelError` where it broke off or cannot be read."""
+    put_together = Assembly()
+    for chunk in events(text):
+        put_together.add(chunk)
+    return put_together.completion()
+
+
 def events(text: str) -> Iterator[Any]:
     """The chunks in a whole body of server-sent events. Raises `ModelError` for one that cannot be read."""
     for line in text.splitlines():

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from ..records import Ask, Reply
-from ..streams import Assembly, events
+from ..streams import completion_in
 from ..wire import ModelError
 from .endpoint import openai
 from .offline import BASE_URL, refused, streamed
@@ -185,10 +185,7 @@ def _whole(text: str, kind: str) -> dict[str, Any] | None:
     """The completion in an answer, streamed or not; None where it is none, or broke off."""
     try:
         if kind.startswith("text/event-stream"):
-            put_together = Assembly()
-            for chunk in events(text):
-                put_together.add(chunk)
-            return put_together.completion()
+            return completion_in(text)
         answer = json.loads(text)
     except (ValueError, RecursionError, ModelError):
         return None

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from agentlab import lab, models
-from agentlab.door import Answer, Door, assembled, briefly, chat_body, masked, paused_line, some_locals
+from agentlab.door import Answer, Door, briefly, chat_body, masked, paused_line, some_locals
 from agentlab.models.offline import transport
 
 
@@ -57,12 +57,15 @@ def test_a_stream_is_put_together() -> None:
         },
         {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}},
     ]
-    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + ": comment\n\ndata: broken\n\ndata: [DONE]\n\n"
-    found = assembled(text)
+    text = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + ": comment\n\ndata: [DONE]\n\n"
+    kind = (("content-type", "text/event-stream"),)
+    found = Answer(200, kind, text.encode()).completion()
     message = found["choices"][0]["message"]
     assert message["content"] == "ab"
     assert message["tool_calls"] == [{"id": "x", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]
     assert found["usage"]["prompt_tokens"] == 3
+    for part in (text[:150], text.replace("data: [DONE]", "data: broken")):
+        assert "broke off" in Answer(200, kind, part.encode()).completion()["error"]["message"]
 
 
 # ---- locals ----

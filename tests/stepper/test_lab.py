@@ -14,6 +14,7 @@ import pytest
 import agentlab
 from agentlab import Agent, lab, models, teach
 from agentlab.door import Door
+from agentlab.models import tape
 from agentlab.tools import Tool
 
 LOOK = [models.call("look"), models.say("There are 100 cents.")]
@@ -74,7 +75,7 @@ async def test_the_network_is_reached_through_an_ordinary_client(monkeypatch: py
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "from afar"}}
         return httpx2.Response(200, json={**completion, "choices": [choice]})
 
-    network = lab._Network()
+    network = tape.network()
     network._client = httpx2.AsyncClient(transport=httpx2.MockTransport(endpoint))
     import openai
 
