@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -225,9 +226,11 @@ def run_serve(args: argparse.Namespace) -> int:
             if not args.upstream:
                 print("  export OPENAI_API_KEY=offline   # any text will do")
             print("Ctrl-C ends it.", flush=True)
-            threading.Event().wait()
-    except KeyboardInterrupt:
-        print(f"Ended after {server.count} request{'s' * (server.count != 1)}.")
+            ended = threading.Event()
+            for order in (signal.SIGINT, signal.SIGTERM):  # what a shell starts in the background ignores Ctrl-C from birth
+                signal.signal(order, lambda *_: ended.set())
+            ended.wait()
+            print(f"Ended after {server.count} request{'s' * (server.count != 1)}.")
     except OSError as error:
         raise Refused(f"Port {args.port} cannot be had: {error.strerror or error}. Give another one, or none.") from None
     return 0
